@@ -26,6 +26,9 @@ from typing import Any
 import duckdb
 
 from armnesia.vault import Configuration, Vault
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from benchmarks.lakes import LAYOUT, MAKE, machine, run
 
 ARMS = tuple(f"arm-{arm}" for arm in range(100))

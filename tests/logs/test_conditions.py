@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.identifiers import UserType
 from armnesia.logs import Condition, Source, open_source, read_log
 from armnesia.logs.conditions import conditions
 from armnesia.logs.files.duckdb_values import FileColumn
@@ -280,7 +281,8 @@ def test_a_source_reads_the_rows_of_a_vault(stored: Store, kind: str) -> None:
             assert [len(rows) for rows in source.rows(["A", "B"], (0, 1), **chosen)] == sizes
         assert source.action_labels() == ["A"]
         if user is not None:
-            assert [text for texts in source.user_texts() for text in texts] == ["u0", "u2", "u4"]
+            assert {text for texts in source.distinct_labels("user") for text in texts} == {"u0", "u2", "u4"}
+            assert source.user_type() == UserType.TEXT
         assert source.n_rows() in (3, None)
         assert source.description["where"] == ["country = 'DE'"]
         assert "where" not in every.description

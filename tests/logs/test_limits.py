@@ -95,7 +95,7 @@ def test_long_users_of_a_parquet_file_are_refused_by_what_reads_them(
         assert both[1]() == rows_of("u") == [0]
     assert refusal(log.users) == expected
     assert refusal(lambda: rows_of(LONG + "x")) == expected
-    assert refusal(lambda: list(open_source(path, **COLUMNS).user_texts())) == expected
+    assert refusal(lambda: open_source(path, **COLUMNS).user_type()) == expected
 
 
 def test_of_chosen_rows_no_more_is_read_than_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The registry of sources: a new kind is one file and one line."""
 
+import copy
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
@@ -17,10 +19,10 @@ from armnesia.vault import Configuration, Vault
 
 
 class Countdown(Source):
-    """Decisions that a URL counts down: countdown://3 has three rows."""
+    """Decisions that a file counts: countdown://FILE has as many rows as the file says, and may get more."""
 
     def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
-        self._url, self._rows = url, int(url.removeprefix("countdown://"))
+        self._url, self._rows = url, range(int(Path(url.removeprefix("countdown://")).read_text()))
         super().__init__(columns, ["arm", "won", "user", "page"], whole_rows=whole_rows)
 
     @property
@@ -28,30 +30,46 @@ class Countdown(Source):
         return {"kind": "table", "location": self._url, "table": None, "columns": vars(self.columns)}
 
     def n_rows(self) -> int:
-        return self._rows
+        return len(self._rows)
+
+    def distinct_actions(self) -> Iterable[Any]:
+        return ["A"]
+
+    def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
+        n, users = len(self._rows), [f"u-{row}" for row in self._rows]
+        values: dict[str, list[Any]] = {"arm": ["A"] * n, "won": [1] * n, "user": users, "page": ["home"] * n}
+        others = ["arm", "page", "user"] if self.reads_whole_rows else None
+        raw = raw_rows_of(values, self.columns, self._rows, others, self.keys).selected(selection)
+        if raw.positions:
+            yield raw
+
+    # For external vaults:
 
     def manifest(self) -> TableRange:
-        return TableRange(self._url, "row", self._rows, 1)
+        return TableRange(self._url, "row", len(self._rows), len(self._rows))
 
     @staticmethod
     def manifest_from(values: Mapping[str, Any]) -> TableRange:
         return TableRange.from_dict(values)
 
     def changes_since(self, manifest: Manifest) -> FileChanges:
-        return FileChanges(recount=None if manifest == self.manifest() else "it is another number")
+        assert isinstance(manifest, TableRange)
+        if len(self._rows) < manifest.n_rows:
+            return FileChanges(recount="rows are gone")
+        return FileChanges((self._url,) if len(self._rows) > manifest.n_rows else ())
 
     def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
-        return self
+        assert isinstance(manifest, TableRange)
+        return self._part(self._rows[: manifest.n_rows])
 
-    def distinct_actions(self) -> Iterable[Any]:
-        return ["A"]
+    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+        assert isinstance(manifest, TableRange)
+        return self._part(self._rows[manifest.n_rows :])
 
-    def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
-        n = self._rows
-        users = [f"u-{row}" for row in range(n)]
-        values: dict[str, list[Any]] = {"arm": ["A"] * n, "won": [1] * n, "user": users, "page": ["home"] * n}
-        others = ["arm", "page", "user"] if self.reads_whole_rows else None
-        yield raw_rows_of(values, self.columns, range(n), others, self.keys).selected(selection)
+    def _part(self, rows: range) -> Self:
+        part = copy.copy(self)
+        part._rows = rows
+        return part
 
 
 @pytest.fixture
@@ -64,19 +82,28 @@ def countdown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("countdown")
 @pytest.mark.parametrize("mode", ["managed", "external"])
-def test_a_new_kind_is_read_by_everything(mode: str, tmp_path: Any) -> None:
+def test_a_new_kind_is_read_by_everything(mode: str, tmp_path: Path) -> None:
     names: dict[str, Any] = {"action": "arm", "reward": "won"}
-    log = read_log("countdown://5", **names, actions=["A", "B"])
+    number, url = tmp_path / "number", f"countdown://{tmp_path}/number"
+    number.write_text("5")
+    log = read_log(url, **names, actions=["A", "B"])
     assert log.statistics().counts.tolist() == [5, 0]
     assert log.request(user="u-3").counts.tolist() == [1, 0]
     assert len(log.by("page")) == 1
     with pytest.raises(UnsupportedError, match="rows of a Countdown cannot be chosen by where"):
-        read_log("countdown://5", **names, where="arm = A")
-    source = open_source("countdown://5", action="arm", reward="won")
+        read_log(url, **names, where="arm = A")
+    source = open_source(url, action="arm", reward="won")
     assert list(reopen_source(source.description).rows(["A"], (0, 1))) == list(source.rows(["A"], (0, 1)))
+    assert list(source.rows(["A"], (0, 1), users=["nobody"])) == []
     with Vault.create(f"sqlite:///{tmp_path}/v.db", Configuration(actions=("A", "B"), mode=mode)) as vault:
-        assert vault.ingest("countdown://5", **names, user="user").added == 5
+        assert vault.ingest(url, **names, user="user").added == 5
         assert vault.forget(users=["u-2"]).records == 1
+        number.write_text("7")
+        assert vault.ingest(url, **names, user="user").added == 2
+        assert vault.forget(users=["u-6"]).records == 1
+        assert vault.verify().holds
+        number.write_text("4")
+        assert vault.ingest(url, **names, user="user").added == (0 if mode == "managed" else -2)
         assert vault.verify().holds
 
 
@@ -92,7 +119,7 @@ def test_a_scheme_that_is_not_registered_is_refused_with_the_registered_ones() -
             open_source(f"{kind}://5", action="arm", reward="won")
 
 
-def test_a_source_that_is_gone_is_refused_without_a_word_about_vaults(tmp_path: Any) -> None:
+def test_a_source_that_is_gone_is_refused_without_a_word_about_vaults(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("action,reward\nA,1\n")
     source = open_source(tmp_path / "log.csv", action="action", reward="reward")
     (tmp_path / "log.csv").unlink()

@@ -231,7 +231,7 @@ def test_the_first_source_shows_how_people_are_named(
     kind: Callable[[Path, list[Any]], Source], users: list[Any], expected: UserType | None, tmp_path: Path
 ) -> None:
     source = kind(tmp_path, users)
-    assert first_user_type(source.user_texts()) == expected
+    assert source.user_type() == expected
 
 
 def test_whole_floats_of_a_column_of_floats_are_integers(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_whole_floats_of_a_column_of_floats_are_integers(tmp_path: Path) -> None
         open_source(str(tmp_path / "log.parquet"), **NAMES),
         in_sqlite(tmp_path, [1.0, None, 3]),
     ):
-        assert first_user_type(source.user_texts()) == UserType.INTEGER
+        assert source.user_type() == UserType.INTEGER
         assert users_of(source, UserType.INTEGER) == ["1", None, "3"]
 
 

@@ -23,8 +23,8 @@ from armnesia.unlearners import UNLEARNERS, Unlearner
 
 BUNDLED = "flights"
 LOG_HELP = (
-    "CSV or Parquet files, delta:PATH, iceberg:CATALOG.NAMESPACE.TABLE, the URL of a database with --table,"
-    f" or '{BUNDLED}' for the bundled log."
+    "CSV or Parquet files (a path, folder or glob), delta:PATH, iceberg:CATALOG.NAMESPACE.TABLE, the URL of a"
+    f" database with --table, or '{BUNDLED}' for the bundled log."
 )
 _LAKE_LIBRARIES = {"delta": "deltalake", "iceberg": "pyiceberg.catalog"}
 

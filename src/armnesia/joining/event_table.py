@@ -59,8 +59,9 @@ class EventTable:
             )
         names = {part for name in wanted for part in (name, name.partition(".")[0])}
         files = open_json_lines(source, names) if is_json_lines(source) else open_files(source, names)
+        files.partitions.check(names)
         table = cls(role, files)
-        table.parameters[role] = files.escaped_paths()
+        table.parameters.update(files.parameters_of(role))
         return table
 
     @property

@@ -36,7 +36,8 @@ class JsonLines(LogFiles):
         values = ", ".join(f"c{position}" for position in range(len(self.columns)))
         read = (
             f"read_json(${parameter}, format = 'newline_delimited', records = true, auto_detect = false,"
-            f" compression = '{self.format.compression}', columns = {{{types}}}) AS raw({values})"
+            f" compression = '{self.format.compression}', hive_partitioning = false, columns = {{{types}}})"
+            f" AS raw({values})"
         )
         texts = ", ".join(f"c{at} ->> '$' AS c{at}" for at in range(len(self.columns)))
         return f"(SELECT {texts} FROM {read}) AS t"

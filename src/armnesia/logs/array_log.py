@@ -17,7 +17,6 @@ from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import ArrayDecisions, Decisions, InMemoryRows, part_rows
 from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.log import Log
-from armnesia.logs.tallies import changed_source
 from armnesia.logs.values import is_missing, label_text
 
 MISSING = -1
@@ -130,7 +129,7 @@ class ArrayLog(Log, InMemoryRows):
         named = self.source.with_keys(tuple(key.name for key in keys))
         log, code_columns = named.read_keyed(self.actions, self.reward_range, codes)
         if log.statistics() != self.statistics():
-            raise changed_source()
+            raise rules.changed_source()
         found, decision_of_row = part_rows(keys, [key.texts for key in codes], code_columns, at_most)
         return ArrayDecisions.of_log(keys, found, log, decision_of_row)
 

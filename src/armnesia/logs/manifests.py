@@ -28,6 +28,9 @@ class Manifest(Protocol):
     def is_table_of(self, other: "Manifest") -> bool:
         """Whether both are of the same table, which has an identity of its own, by whatever name."""
 
+    def is_copy_of(self, other: "Manifest") -> bool:
+        """Whether both have the identity of one table, at two places."""
+
 
 class SourceChanges(Protocol):
     """What has changed at a source since a manifest of it."""
@@ -64,7 +67,9 @@ class FileManifest:
     >>> counted.changes_to(FileManifest((*counted.files, ("/logs/c.csv", 7, 9)))).added
     ('/logs/c.csv',)
     >>> counted.changes_to(FileManifest((("/logs/a.csv", 812, 6),))).recount
-    "file '/logs/a.csv' has changed, and 1 more is gone or has changed"
+    "file '/logs/a.csv' has changed, and 1 more file has changed or is gone"
+    >>> FileManifest((*counted.files, ("/logs/c.csv", 7, 9))).changes_to(FileManifest(())).recount
+    "file '/logs/a.csv' is no longer there, and 2 more files have changed or are gone"
     """
 
     files: tuple[tuple[str, int, int], ...]
@@ -83,6 +88,10 @@ class FileManifest:
         """Files have no identity but their paths."""
         return False
 
+    def is_copy_of(self, other: Manifest) -> bool:
+        """Files have no identity but their paths."""
+        return False
+
     def changes_to(self, now: "FileManifest") -> FileChanges:
         """What has changed between this manifest and a later one."""
         before, after = {each[0]: each for each in self.files}, {each[0]: each for each in now.files}
@@ -90,7 +99,8 @@ class FileManifest:
         if not changed:
             return FileChanges(tuple(path for path in after if path not in before))
         others = len(changed) - 1
-        more = f", and {counted(others, 'more is', 'more are')} gone or has changed" if others else ""
+        words = "more file has changed or is gone", "more files have changed or are gone"
+        more = f", and {counted(others, *words)}" if others else ""
         what = "has changed" if changed[0] in after else "is no longer there"
         return FileChanges(recount=f"file {changed[0]!r} {what}{more}")
 
@@ -144,6 +154,10 @@ class TableRange:
         return frozenset(filter(None, [self.table, self.on_server]))
 
     def is_table_of(self, other: Manifest) -> bool:
+        """A table of a database has no identity but its name."""
+        return False
+
+    def is_copy_of(self, other: Manifest) -> bool:
         """A table of a database has no identity but its name."""
         return False
 

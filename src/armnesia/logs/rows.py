@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from armnesia.core.identifiers import UserType, looks_like_float
+from armnesia.core.identifiers import PLAIN, UserType, looks_like_float
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
-from armnesia.logs.user_names import PLAIN
 from armnesia.logs.values import joined_texts
 
 

@@ -268,3 +268,8 @@ def unknown_users(users: Iterable[Hashable], labels: Iterable[Any] = ()) -> Inva
     named = [f"the integer {label}" if isinstance(label, int) else shown(label) for label in near[:3]]
     has = f"; it has {', '.join(named)}" if named else ""
     return InvalidInputError(f"the log has no rows of user {listed(unknown, at_most=3)}{has}")
+
+
+def changed_source() -> InvalidLogError:
+    """Refuse a source whose rows are no longer those of its log."""
+    return InvalidLogError("the source has changed since the log was read; read it again")

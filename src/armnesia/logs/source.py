@@ -75,7 +75,7 @@ class Source(ABC):
         used = set(self.columns.named().values())
         self._propensities = [name for name in propensity_columns(available) if name not in used]
         self._has_experiments = EXPERIMENT in available and EXPERIMENT not in used
-        self._user_place = _place_of_user(self.columns, available) if self.reads_whole_rows else None
+        self._user_place = place_of_user(self.columns, available) if self.reads_whole_rows else None
 
     @property
     @abstractmethod
@@ -86,6 +86,11 @@ class Source(ABC):
     def can_be_reopened(self) -> bool:
         """Whether `reopen_source` can open it again from its description."""
         return bool(self.description["kind"] != IN_MEMORY)
+
+    @property
+    def columns_in_paths(self) -> frozenset[str]:
+        """The columns whose values are in the paths of files, which a manifest holds."""
+        return frozenset()
 
     @abstractmethod
     def n_rows(self) -> int | None:
@@ -409,7 +414,7 @@ def _is_like(label: str, wanted: Selection) -> bool:
     return wanted.plain is not None and wanted.user_type.normalised(label) != label
 
 
-def _place_of_user(columns: Columns, names: Sequence[str]) -> int | None:
+def place_of_user(columns: Columns, names: Sequence[str]) -> int | None:
     """Where the user stands in the content of a row, after the reward: columns are sorted by name."""
     if "user" not in columns.named():
         return None

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from armnesia.core.errors import InvalidLogError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import part_rows, summed_by_decision
@@ -34,7 +33,6 @@ class TallyingSource(Protocol):
     """A source whose engine counts and adds up rows."""
 
     where: tuple[Condition, ...]
-    rows_have_order: bool
 
     def tallies(
         self,
@@ -111,8 +109,3 @@ def sums_by_decision(
         np.array([each.units for each in tallies], dtype=object),
     )
     return summed_by_decision(n_decisions, totals.actions, totals.reward_range, columns)
-
-
-def changed_source() -> InvalidLogError:
-    """Refuse a source whose rows are no longer those of its log."""
-    return InvalidLogError("the source has changed since the log was read; read it again")

@@ -1,18 +1,11 @@
 """The user column of a source, in the one spelling that each person has in a vault."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
+from armnesia.core.identifiers import UserType, are_plain, is_plain_integer, looks_like_float
 from armnesia.logs import rules
 from armnesia.logs.values import sized
-
-PLAIN = {
-    UserType.INTEGER: "0|-?[1-9][0-9]*",
-    UserType.TEXT: "([!-~]([ -~]*[!-~])?)?",
-}
-"""Patterns of names that are their own normal form; another spelling of such a name matches none of them."""
 
 
 class UserNames:
@@ -43,7 +36,7 @@ class UserNames:
         `exact_below` is where the whole numbers of a column of short floats begin to stand for several.
         """
         distinct = [user for user in dict.fromkeys(users) if user is not None]
-        if self.type is not UserType.INTEGER and _are_plain(distinct):
+        if self.type is not UserType.INTEGER and are_plain(distinct, self.type):
             return users
         one_spelling: dict[str | None, str | None] = {user: self.type.normalised(user) for user in distinct}
         refused = {user for user, name in one_spelling.items() if name is None}
@@ -67,34 +60,6 @@ class UserNames:
         if self.spaced_row is None and self.type is UserType.TEXT:
             spaced = (user for user in distinct if user != user.strip())
             self.spaced_row = _first(users, positions, spaced)
-
-
-_NOT_PLAIN = re.compile(r"[^!-*,\-/-~\n]")
-"""What is not printable ASCII, or is a space, a dot or a plus sign."""
-
-
-def _are_plain(names: list[str]) -> bool:
-    """Whether all names are without such characters, seen in one pass over them.
-
-    Such names are their own normal form as text, and none looks like a float.
-
-    >>> [_are_plain(names) for names in (["ann", "bob-1"], [], ["ann", ""], ["a b"], ["7.0"], ["1e+16"])]
-    [True, True, False, False, False, False]
-    """
-    text = "\n".join(names)
-    lines = text.count("\n") + bool(names)  # more than names, if one of them has several
-    return _NOT_PLAIN.search(text) is None and lines == len(names) and "" not in names
-
-
-def are_plain(names: list[str], user_type: UserType) -> bool:
-    """Whether all names are spelled as a vault of this type does, and none of them is remarkable.
-
-    >>> are_plain(["ann", "bob"], UserType.TEXT), are_plain(["7", "07"], UserType.INTEGER)
-    (True, False)
-    """
-    if user_type is UserType.INTEGER:
-        return all(map(is_plain_integer, names))
-    return _are_plain(names)
 
 
 def with_users(

@@ -381,7 +381,15 @@ class HeldSource:
     """
 
     name: str
-    recount: str | None = None
+    recount: str | None
+    columns: Mapping[str, str | None]
+    """The column of each role, `action`, `reward`, `user` and `id`."""
+    where: tuple[str, ...]
+    """The conditions that rows must satisfy to be counted."""
+    ordered_by: str | None
+    """The column whose values tell which rows of a table of a database are new."""
+    ingest_command: str
+    """The command that ingests it again, as a shell reads it."""
 
 
 @dataclass(frozen=True)

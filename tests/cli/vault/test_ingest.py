@@ -42,7 +42,7 @@ def test_a_dry_run_says_what_would_be_added_and_changes_nothing(run: Any) -> Non
     assert would.out.splitlines() == [
         "200 rows: 200 would be added, 0 already there, 0 of forgotten people or records left out",
         "User type from then on: text",
-        "Served now: None",
+        "Served now, before the ingest: None",
         "Nothing was changed.",
     ]
     assert "the actions of the vault would be fixed from then on" in would.err

@@ -113,6 +113,13 @@ def test_numbers_in_text_are_erased_in_every_spelling(store: Store) -> None:
     assert in_order(store.rows()) == others(["7", "07", "7.0", "+7", " 7"], rows)
 
 
+def test_decimals_as_they_are_written_are_refused(store: Store) -> None:
+    store.append(made_rows(0))
+    source = store.open().with_decimals_as_written()
+    with pytest.raises(UnsupportedError, match="decimals are read as they are written"):
+        open_eraser(source)
+
+
 def test_records_are_erased_by_their_ids(store: Store) -> None:
     rows = [(name_of(place), "A", place / 16, f"id-{place}") for place in range(10)]
     store.append(rows)

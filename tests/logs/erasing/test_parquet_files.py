@@ -196,7 +196,6 @@ def test_only_files_with_such_rows_are_written_again(tmp_path: Path) -> None:
         (pa.array(["2026-01-31", "2026-02-01"]).cast(pa.date32()), "2026-01-31"),
         (pa.array([150, 15], pa.int64()).cast(pa.decimal128(25, 2)), "150"),
         (pa.array([True, False, None]), "True"),
-        (pa.array([b"ann", b"\xff"]), "\\xFF"),
     ],
 )
 def test_names_are_compared_by_their_text_in_every_type(tmp_path: Path, values: pa.Array, name: str) -> None:
@@ -260,10 +259,11 @@ def test_files_that_other_files_describe_are_refused(tmp_path: Path, described_b
     path = tmp_path / "data" / "day=1" / "log.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(TABLE, path)
+    eraser = eraser_of(path)
     (tmp_path / described_by).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / described_by).touch()
     with pytest.raises(InvalidLogError, match=reason):
-        eraser_of(path).plan(People.named([NAMES[1]]))
+        eraser.plan(People.named([NAMES[1]]))
 
 
 def test_checksums_of_the_old_file_go_with_it(tmp_path: Path) -> None:

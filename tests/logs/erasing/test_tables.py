@@ -218,6 +218,23 @@ def test_names_that_a_collation_takes_for_equal_are_two_people(postgres: Postgre
     assert left == {"Ann", "bob"}
 
 
+def test_rows_are_erased_in_a_column_with_a_collation_of_its_own(postgres: PostgresStore) -> None:
+    table = f"{postgres.schema}.collated"
+    with postgres.connected() as connection:
+        for column in ('"user" text COLLATE "POSIX"', '"user" varchar(9) COLLATE "POSIX"'):
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            connection.execute(f"CREATE TABLE {table} ({column}, action text, reward float8)")
+            for name in ("ann", "ann ", "Ann", "bob"):
+                connection.execute(f"INSERT INTO {table} VALUES (%s, 'A', 0.5)", (name,))
+            source = open_source(postgres_url(), action="action", reward="reward", table=table)
+            people = People.named(["ann"], UserType.TEXT)
+            plan = open_eraser(source).plan(people)
+            assert plan is not None
+            open_eraser(source).apply(plan, people)
+            left = connection.execute(f'SELECT "user" FROM {table}', prepare=False)
+            assert {user for (user,) in left} == {"Ann", "bob"}
+
+
 def test_views_of_postgres_are_refused(postgres: PostgresStore) -> None:
     view = f"{postgres.schema}.seen"
     with postgres.connected() as connection:

@@ -229,7 +229,7 @@ def test_values_are_compared_where_they_have_one_text(tmp_path: Path) -> None:
         source: Any = open_source(tmp_path / "log.parquet", action="action", reward="reward", user="user")
         expected = kind in {*by_value, "wide decimal"}
         assert finds_by_value(source._column_of["user"], ["7"]) == expected
-        condition = source.of_users(["7"]).condition
+        condition = source.of_labels("user", ["7"]).condition
         assert condition.startswith("c2 = ") == expected
     floats = FileColumn("c0", "DOUBLE", is_text=False)
     assert look_up(floats, ["0"]).condition == f"{floats.text()} = $label"

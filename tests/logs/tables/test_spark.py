@@ -414,3 +414,11 @@ def test_a_vault_without_rows_counts_and_looks_up_in_spark(
         with pytest.raises(VaultError, match="user-4"):
             vault.forget(users=["USER-4"])
         assert vault.forget(users=["nobody"]).records == 0
+        for name in (
+            source,
+            source.upper().replace("SPARK:", "spark:"),
+            source.replace("spark:", "spark:`") + "`",
+        ):
+            twice = r"^'spark:growing' is part of .* and its rows would count twice"
+            with pytest.raises(VaultError, match=twice):
+                vault.ingest(name, user="user", ordered_by="at", where="action = A")

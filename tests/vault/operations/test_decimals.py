@@ -10,14 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.core.errors import SimilarNameError
+from armnesia.core.errors import SimilarNameError, VaultError
 from armnesia.logs import read_log
 from armnesia.vault import EXTERNAL, MANAGED, Configuration, Vault
 from tests.databases import Place, fresh_place, postgres_url
+from tests.logs.lakes.tables import write_delta
 
 ACTIONS = ("A", "B")
 NUMBERS = ["1.5", "1.50", "2.25", "2.250", "1.5000"]
 DISTINCT = {"1.5", "2.25"}
+ERASING: dict[str, Any] = {"mode": EXTERNAL, "may_erase_at_source": True}
 KINDS = ["memory", "parquet", "float", "postgresql"]
 
 modes = pytest.mark.parametrize("mode", [MANAGED, EXTERNAL])
@@ -35,7 +37,10 @@ def stored(kind: str, folder: Path, numbers: list[str]) -> dict[str, Any]:
     typed = (
         [float(each) for each in decimals] if kind == "float" else pa.array(decimals, pa.decimal128(12, 4))
     )
-    pq.write_table(pa.table({**columns, "segment": typed, "user": typed}), folder / f"{kind}.parquet")
+    table = pa.table({**columns, "segment": typed, "user": typed})
+    if kind == "delta":
+        return {"source": write_delta(folder / "lake", table)}
+    pq.write_table(table, folder / f"{kind}.parquet")
     return {"source": str(folder / f"{kind}.parquet")}
 
 
@@ -104,6 +109,43 @@ def test_an_older_vault_keeps_the_texts_that_it_holds(
         assert vault.verify().holds
         if mode == EXTERNAL:
             assert not vault.rebuild().changed
+
+
+def test_an_older_vault_tells_decimals_apart_that_a_server_takes_for_equal(
+    sqlite_place: Place, tmp_path: Path
+) -> None:
+    log = stored("postgresql", tmp_path, ["1.5", "1.50", "2.25", "1.50"])
+    with sqlite_place.create(old_configuration(mode=EXTERNAL, by=("segment",))) as vault:
+        vault.ingest(user="user", **log, ordered_by="segment")
+        assert {key["segment"] for key in vault.decisions().keys} == {"1.5", "1.50", "2.25"}
+        assert vault.forget(users=["1.50"], exactly=True).records == 2
+        assert vault.verify().holds
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta", "postgresql"])
+def test_rows_are_erased_with_every_number_of_zeros(kind: str, sqlite_place: Place, tmp_path: Path) -> None:
+    """They are found at the source by the names that were counted and forgotten."""
+    log = stored(kind, tmp_path, NUMBERS)
+    order: dict[str, Any] = {"ordered_by": "segment"} if "table" in log else {}
+    with sqlite_place.create(Configuration(actions=ACTIONS, **ERASING)) as vault:
+        vault.ingest(user="user", **log, **order)
+        assert vault.forget(users=["1.5"]).records == 3
+        vault.erase_at_sources()
+        assert vault.verify().holds
+        assert vault.n_records == 2
+    left = read_log(**log, actions=ACTIONS)
+    assert {float(str(user)): count for user, count in left.users().items()} == {2.25: 2}
+
+
+def test_an_older_vault_erases_nothing_at_its_sources(sqlite_place: Place, tmp_path: Path) -> None:
+    log = stored("parquet", tmp_path, NUMBERS)
+    with sqlite_place.create(old_configuration(**ERASING)) as vault:
+        vault.ingest(user="user", **log)
+        head = vault.head
+        with pytest.raises(VaultError, match="reads decimals as they are written"):
+            vault.forget(users=["1.5000"], erase_at_source=True)
+        assert vault.head == head
+    assert read_log(**log, actions=ACTIONS).statistics().counts.sum() == 5
 
 
 def test_an_older_vault_takes_its_actions_from_decimals_as_before(

@@ -295,9 +295,9 @@ def test_rows_of_a_lake_that_are_not_counted_are_refused(delta: Store, sqlite_pl
         vault.forget(users=[FIRST])
         delta.append(made_rows(1))
         head = vault.head
-        with pytest.raises(VaultError, match=r"not counted yet: run armnesia ingest"):
+        with pytest.raises(VaultError, match=r"not counted yet.*run armnesia ingest"):
             vault.erase_at_sources()
-        with pytest.raises(VaultError, match=r"not counted yet: run armnesia ingest"):
+        with pytest.raises(VaultError, match=r"not counted yet.*run armnesia ingest"):
             vault.forget(users=[SECOND], erase_at_source=True)
         assert vault.head == head, "nobody was forgotten"
         ingest(vault, delta)

@@ -1,5 +1,6 @@
 """Traps of sources of external vaults, each of which once led to wrong statistics or a false certificate."""
 
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from armnesia.core.errors import UnsupportedError, VaultError
@@ -15,6 +17,7 @@ from armnesia.logs import open_source
 from armnesia.logs.erasing import People, open_eraser
 from armnesia.vault import Configuration, Vault
 from tests.databases import fresh_place
+from tests.logs.lakes.tables import iceberg_catalog, static_name, write_delta, write_iceberg
 from tests.vault.state.test_external_records import EXTERNAL, NAMED, ROWS, write
 
 OPENED: dict[str, Any] = {"table": "log", "user": "user", "ordered_by": "at"}
@@ -123,4 +126,42 @@ def test_a_row_that_was_left_out_may_spell_its_user_otherwise(tmp_path: Path) ->
         vault.forget(records=["r0", "r1"])
         vault.rebuild()
         assert vault.forget(users=["3"], exactly=True).records == 0
+        assert vault.verify().holds
+
+
+def lake_rows(*users: str) -> pa.Table:
+    n_rows = len(users)
+    return pa.table({"action": ["A"] * n_rows, "reward": [1.0] * n_rows, "user": list(users)})
+
+
+def test_a_copy_of_a_table_is_not_taken_for_it(tmp_path: Path) -> None:
+    first, second, link = tmp_path / "first", tmp_path / "second", tmp_path / "link"
+    write_delta(first, lake_rows("ann", "bob"))
+    shutil.copytree(first, second)
+    write_delta(second, lake_rows("ann", "cem"), mode="append")
+    link.symlink_to(first)
+    with vault_of(tmp_path) as vault:
+        vault.ingest(f"delta:{first}", user="user")
+        head, sources = vault.head, vault.status().sources
+        with pytest.raises(VaultError) as refused:
+            vault.ingest(f"delta:{second}", user="user")
+        assert f"counted as source 'delta:{first}': a copy of it, whose rows would" in str(refused.value)
+        assert f"run armnesia rebuild --without delta:{first}" in str(refused.value)
+        assert (vault.head, vault.n_records, vault.status().sources) == (head, 2, sources)
+        assert vault.ingest(f"delta:{link}", user="user").rows == 0, "the same table by another name"
+        vault.rebuild(without=[vault.status().sources[0].name])
+        assert vault.ingest(f"delta:{second}", user="user").added == 4
+        assert vault.forget(users=["ann"]).records == 2
+        assert vault.verify().holds
+
+
+def test_another_file_of_metadata_of_an_iceberg_table_is_the_same_table(tmp_path: Path) -> None:
+    before = write_iceberg(tmp_path / "lake", lake_rows("ann", "bob"))
+    table = iceberg_catalog(tmp_path / "lake").load_table("logs.clicks")
+    table.append(lake_rows("ann"))
+    with vault_of(tmp_path) as vault:
+        assert vault.ingest(before, user="user").added == 2
+        assert vault.ingest(static_name(table), user="user").added == 1
+        assert vault.forget(users=["ann"]).records == 2
+        assert len(vault.status().sources) == 1
         assert vault.verify().holds

@@ -14,7 +14,7 @@ from armnesia.logs.files.layout import layout_log
 
 
 def layout(
-    source: Annotated[str, typer.Argument(metavar="SRC", help="Parquet files: a path or a glob.")],
+    source: Annotated[str, typer.Argument(metavar="SRC", help="Parquet files: a path, folder or glob.")],
     out: Annotated[Path, typer.Argument(metavar="DST", help="The file to write: a new .parquet file.")],
     user_column: Annotated[str, typer.Option(help="Column of the user.")] = "user",
     memory_limit: opt.MemoryLimit = MEMORY_LIMIT,

@@ -13,7 +13,7 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
-from armnesia.vault import Head
+from armnesia.vault import EXTERNAL, Head, Ingested
 
 _MOST_ACTIONS_SHOWN = 30
 _DEFAULT_COLUMNS: dict[str, Any] = {
@@ -92,6 +92,7 @@ def ingest(
     try:
         with options.open() as vault, counting_rows(quiet=as_json) as progress:
             before = vault.n_records, vault.head
+            external = vault.configuration.mode == EXTERNAL
             done = vault.ingest(
                 log,
                 **columns,
@@ -128,14 +129,21 @@ def ingest(
             " --id-column",
             stacklevel=2,
         )
+    if done.added < 0:
+        warnings.warn(
+            f"rows that were counted are gone from the sources: {counted(-done.added, 'row')} fewer"
+            f" {'would count' if dry_run else 'count now'}; if they are gone by mistake, put them back (the"
+            " file, or the rows of the table) and ingest the source again",
+            stacklevel=2,
+        )
     print_result(
         done.to_dict(),
         as_json,
-        f"{counted(done.rows, 'row')}: {done.added} {'would be ' * dry_run}added,"
-        + (f" {done.replaced} {'would be ' * dry_run}replaced," if replace else "")
-        + f" {done.already_there} already there, {done.suppressed} of forgotten people or records left out",
+        _counted_at_source(done) if external else _added(done, replace=replace),
         *([] if done.user_type_fixed is None else [f"User type from {since} on: {done.user_type_fixed}"]),
-        f"Served now: {done.served}" if done.decisions is None else f"Decisions: {done.decisions}",
+        f"Served now{', before the ingest' * dry_run}: {done.served}"
+        if done.decisions is None
+        else f"Decisions: {done.decisions}",
         *([_ERASURE[done.erasure]] if done.erasure is not None else []),
         *(
             [f"All sources {'would be' if dry_run else 'were'} counted again: {done.recounted_because}"]
@@ -144,6 +152,31 @@ def ingest(
         ),
         *(["Nothing was changed."] if dry_run else []),
     )
+
+
+def _added(done: Ingested, *, replace: bool) -> str:
+    """What became of the rows, in a vault that holds them."""
+    would_be = "would be " * done.dry_run
+    replaced = f" {done.replaced} {would_be}replaced," if replace else ""
+    return (
+        f"{counted(done.rows, 'row')}: {done.added} {would_be}added,{replaced} {done.already_there} already"
+        f" there, {done.suppressed} of forgotten people or records left out"
+    )
+
+
+def _counted_at_source(done: Ingested) -> str:
+    """What was counted, in a vault whose rows stay at their sources."""
+    left_out = f"{done.suppressed} of forgotten people or records left out"
+    if done.recounted:
+        change = f"{abs(done.added)} {'more' if done.added > 0 else 'fewer'} than before"
+        would = "would count" if done.dry_run else "count"
+        return (
+            f"{counted(done.rows, 'row')} in all sources: {change if done.added else 'as many as before'}"
+            f" {would}, {left_out}"
+        )
+    if not done.rows:
+        return "Nothing is new at the source: all its rows were counted before."
+    return f"{counted(done.rows, 'new row')}: {done.added} {'would be ' * done.dry_run}added, {left_out}"
 
 
 def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None, batch_rows: int | None) -> str:

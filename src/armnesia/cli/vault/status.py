@@ -10,7 +10,7 @@ from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.cli.vault.options import VaultOptions, policy_text, with_vault_options
 from armnesia.cli.vault.served import equations, key_in, served_text
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault import OPERATOR_ONLY
+from armnesia.vault import OPERATOR_ONLY, HeldSource
 
 
 @with_vault_options
@@ -64,8 +64,10 @@ def status(
     ]
     shown = [table("The vault", ["", ""], rows)]
     if found.sources:
-        sources = [[source.name, source.recount or ""] for source in found.sources]
-        shown.append(table("Sources", ["source", "to be counted again because"], sources))
+        sources = [[source.name, _how_it_is_read(source), source.recount or ""] for source in found.sources]
+        shown.append(
+            table("Sources", ["source", "columns and conditions", "to be counted again because"], sources)
+        )
     if found.scores is not None:
         warn_of_a_dominating_penalty(
             [arm.score for arm in found.scores],
@@ -76,3 +78,10 @@ def status(
         of = "" if found.scores_of is None else f" of {equations(found.scores_of)}"
         shown.append(table(f"Arms{of}", ["action", "count", "mean", "score"], arms))
     print_result(found.to_dict, as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)
+
+
+def _how_it_is_read(source: HeldSource) -> str:
+    """The columns, conditions and order of a source, each in a line."""
+    columns = [f"{role} {name}" for role, name in source.columns.items() if name is not None]
+    order = [] if source.ordered_by is None else [f"ordered by {source.ordered_by}"]
+    return "\n".join([*columns, *(f"where {condition}" for condition in source.where), *order])

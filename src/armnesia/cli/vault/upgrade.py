@@ -16,7 +16,7 @@ def upgrade(options: VaultOptions, as_json: opt.AsJson = False) -> None:
     before, now = done.from_version, done.to_version
     text = f"Schema version {now}, as before." if before == now else f"Schema version {before} → {now}."
     recount = [
-        f"Source {name} has to be counted again, by armnesia ingest or armnesia rebuild: until then nobody"
+        f"Source {name} has to be counted again, by armnesia rebuild or armnesia ingest: until then nobody"
         " can be forgotten."
         for name in done.to_recount
     ]

@@ -37,6 +37,11 @@ def open_eraser(source: Source) -> SourceEraser:
             "rows cannot be erased at a source that is read with conditions: rows of the same people that do"
             f" not satisfy {str(source.where[0])!r} would stay; open the source without them"
         )
+    if source.decimals_as_written:
+        raise UnsupportedError(
+            "rows cannot be erased at a source whose decimals are read as they are written: erasers know them"
+            " without zeros at the end; open the source without decimals_as_written"
+        )
     module, class_name = ERASERS[name]
     make: Callable[[Source], SourceEraser] = getattr(importlib.import_module(module), class_name)
     return make(source)

@@ -19,16 +19,12 @@ from armnesia.logs.erasing.parquet_rewriting import write_without
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState, Stamp
 from armnesia.logs.files.duckdb_values import FileColumn
+from armnesia.logs.files.folders import kind_of_table
 from armnesia.logs.files.formats import LogFiles
+from armnesia.logs.files.partitions import Partitions
 from armnesia.logs.files.source import FileSource
 
 _KIND = "parquet"
-_TABLES = {
-    "a Delta": ("_delta_log", "*.json"),
-    "an Iceberg": ("metadata", "*.metadata.json"),
-    "a Hudi": (".hoodie", "hoodie.properties"),
-}
-"""Kinds of tables, and what is in the folder of one."""
 _REMAINS = (
     "the file system may keep blocks of the old files until they are overwritten",
     "copies of the files remain: snapshots of the file system, versions of an object store, backups",
@@ -49,6 +45,7 @@ class ParquetEraser:
 
     def plan(self, people: People) -> ErasurePlan | None:
         """Write the files with such rows again, beside them, and compare them with the old ones."""
+        self._refuse_named_folders(people)
         self._remove_leftovers()
         names = names_in(self._source, people)
         found = dict(self._positions(people.role, names))
@@ -141,9 +138,18 @@ class ParquetEraser:
             raise _changed(path)
         return FileSwap(path, old, staged, Stamp(*new.stamps[0]))
 
+    def _refuse_named_folders(self, people: People) -> None:
+        column = people.check_column(self._source)
+        if column in self._source.columns_in_paths:
+            raise UnsupportedError(
+                f"rows of {self._location!r} cannot be erased: the files are partitioned by {column!r}, so"
+                " that names of folders name people"
+            )
+
     def _part(self, place: int) -> LogFiles:
+        """One file, with the columns that are in it."""
         files = self._source.files
-        return files.parts[place] if files.parts else files
+        return (files.parts[place] if files.parts else files).with_partitions(Partitions())
 
     def _remove_leftovers(self) -> None:
         """Remove what an erasure left that was interrupted before its plan was stored."""
@@ -179,12 +185,12 @@ def _refuse_described(path: str) -> None:
             " which may name people; remove it"
         )
     while True:
-        for kind, (inside, pattern) in _TABLES.items():
-            if glob(os.path.join(escape(folder), inside, pattern)):
-                raise InvalidLogError(
-                    f"rows of {path!r} cannot be erased: the file belongs to {kind} table, which would lose"
-                    " it; erase them from the table"
-                )
+        kind = kind_of_table(folder)
+        if kind is not None:
+            raise InvalidLogError(
+                f"rows of {path!r} cannot be erased: the file belongs to {kind} table, which would lose it;"
+                " erase them from the table"
+            )
         if os.path.dirname(folder) == folder:
             return
         folder = os.path.dirname(folder)

@@ -15,7 +15,7 @@ from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.manifests import source_name
-from armnesia.logs.tables.postgres import PostgresSource
+from armnesia.logs.tables.postgres import PostgresSource, not_plain
 from armnesia.logs.values import label_text
 
 _KIND = "postgresql"
@@ -123,16 +123,16 @@ class PostgresEraser:
         if people.selection is None or type_ not in _INDEXED:
             return "true"
         _, parameters = self._source.condition(people.selection)  # only values that the type can have
-        self._copy(connection, "armnesia_wanted", map(str, parameters[0]))
+        self._copy(connection, "armnesia_wanted", name, map(str, parameters[0]))
         condition = f"{quoted(name)} IN (SELECT key::{_INDEXED[type_]} FROM pg_temp.armnesia_wanted)"
         if people.selection.plain is not None and type_ in _TEXTS:
-            condition += f" OR {quoted(name)}::text !~ '\\A({people.selection.plain})\\Z'"
+            condition += f" OR {not_plain(quoted(name), people.selection.plain)}"
         return condition
 
     def _delete(self, connection: Any, people: People, keys: list[str]) -> None:
         name = people.check_column(self._source)
         table, column, type_ = self._source.quoted_table, quoted(name), self._source.type_of(name)
-        self._copy(connection, "armnesia_erased", keys)
+        self._copy(connection, "armnesia_erased", name, keys)
         wanted = "SELECT key FROM pg_temp.armnesia_erased"
         # By bytes: two names that a collation takes for equal are two people.
         condition = f'{column}::text COLLATE "C" IN ({wanted})'
@@ -145,10 +145,14 @@ class PostgresEraser:
         if after != before - expected:
             raise rows_changed(self._location, "nothing was changed")
 
-    def _copy(self, connection: Any, table: str, keys: Iterable[str]) -> None:
-        """Hand texts over to a temporary table, which is gone at the end of the transaction."""
+    def _copy(self, connection: Any, table: str, name: str, keys: Iterable[str]) -> None:
+        """Hand texts over to a temporary table, which is gone at the end of the transaction.
+
+        They have the collation of the column that they are compared with, so that its index finds them.
+        """
         connection.execute(f"DROP TABLE IF EXISTS pg_temp.{table}")
-        connection.execute(f'CREATE TEMPORARY TABLE {table} (key text COLLATE "C") ON COMMIT DROP')
+        made = f"SELECT {quoted(name)}::text AS key FROM {self._source.quoted_table} WITH NO DATA"
+        connection.execute(f"CREATE TEMPORARY TABLE {table} ON COMMIT DROP AS {made}")
         with connection.cursor() as cursor, cursor.copy(f"COPY pg_temp.{table} FROM STDIN") as copy:
             for key in keys:
                 copy.write_row((key,))

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from armnesia.core.identifiers import UserType, looks_like_float
+from armnesia.core.identifiers import PLAIN, UserType, looks_like_float
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
@@ -13,7 +13,7 @@ from armnesia.logs.files.duckdb_values import INTEGERS, FileColumn
 from armnesia.logs.files.label_lookup import Lookup
 from armnesia.logs.key_columns import MOST_DECISIONS, KeyColumn
 from armnesia.logs.rules import Offences
-from armnesia.logs.user_names import PLAIN, not_integers
+from armnesia.logs.user_names import not_integers
 from armnesia.logs.values import arm_of_text
 
 _TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT})), count(units)"

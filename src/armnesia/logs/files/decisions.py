@@ -33,8 +33,8 @@ class KeyedFiles(Protocol):
     def text_of(self, role: str) -> str:
         """The text of decisions that are grouped by `action_value` or `user_value`, in SQL."""
 
-    def of_users(self, texts: Collection[str]) -> Lookup:
-        """The rows of these users, for `query`."""
+    def of_labels(self, role: str, texts: Collection[str]) -> Lookup:
+        """The rows with these labels, for `query`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +93,7 @@ class FileDecisions(Decisions):
 
     def _request_of_users(self, users: list[Hashable]) -> DeletionRequest:
         user_of = {label_text(user): user for user in users}
-        lookup = self.files.of_users([text for text in user_of if text is not None])
+        lookup = self.files.of_labels("user", [text for text in user_of if text is not None])
         found = self._tallies("decisions", "user", "true", found=lookup)
         known = {text for text, *_ in found}
         if len(known) < len(user_of):

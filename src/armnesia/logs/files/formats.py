@@ -1,4 +1,4 @@
-"""The files of a path or glob: their format, their columns, and how DuckDB reads them as one table."""
+"""The files of a path, folder or glob: format, columns, and how DuckDB reads them as one table."""
 
 import csv
 import glob
@@ -6,7 +6,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +15,8 @@ from armnesia.core.errors import InvalidLogError
 from armnesia.core.messages import listed
 from armnesia.logs.files.csv_records import CsvFault, scan_csv
 from armnesia.logs.files.duckdb_engine import query, stream
+from armnesia.logs.files.folders import files_below, refuse_tables
+from armnesia.logs.files.partitions import Partitions
 from armnesia.logs.urls import redacted
 
 
@@ -53,7 +55,7 @@ class LogFiles:
     paths: tuple[str, ...]
     format: Format
     columns: tuple[tuple[str, str], ...]
-    """Name and DuckDB type of each column of the first file; everything is text in CSV."""
+    """Name and DuckDB type of each column of the first file, then of each partition; CSV is all text."""
     n_rows: int
     """How many rows the files have, counted independently of the reading."""
     stamps: tuple[tuple[int, int], ...]
@@ -64,6 +66,8 @@ class LogFiles:
     """Each file for itself, if there are several."""
     largest_chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
     """By column of a single Parquet file: the most bytes that it has in a row group, uncompressed."""
+    partitions: Partitions = field(default_factory=Partitions)
+    """What the names of folders say; `columns` ends with these columns, which are text."""
 
     @property
     def shown(self) -> str:
@@ -76,12 +80,27 @@ class LogFiles:
         return self.table_of("files")
 
     def table_of(self, parameter: str) -> str:
-        """The files as a table in SQL, with a parameter of this name for their paths.
+        """The files as a table in SQL, with the parameters `parameters_of`.
 
         Numbers instead of names: nothing to quote, and no trouble with names that differ only in case.
         CSV is read by fixed rules, without DuckDB's guessing of delimiters, types and header.
         """
-        numbered = [f"c{position}" for position in range(len(self.columns))]
+        stored, folders = self._stored_table(parameter), self.partitions.columns
+        if not folders and (not self.parts or not self.knows_positions):
+            return stored
+        own = len(self.own_columns)
+        # Named one by one: other files than the first may have further columns, of any name.
+        columns = [f"c{position}" for position in range(own)]
+        columns += [
+            f"CAST(${parameter}_folders_{at} AS VARCHAR[])[CAST(file_index AS BIGINT) + 1] AS c{own + at}"
+            for at in range(len(folders))
+        ]
+        columns += ["file_index", "file_row_number"] if self.knows_positions else ["file_index"]
+        return f"(SELECT {', '.join(columns)} FROM {stored}) AS t"
+
+    def _stored_table(self, parameter: str) -> str:
+        """The rows as they are in the files."""
+        numbered = [f"c{position}" for position in range(len(self.own_columns))]
         if self.format.delimiter is None:
             # The statistics in a Parquet file leave NaN out; by default DuckDB concludes from them that there
             # is none, and a NaN reward would pass every comparison.
@@ -91,10 +110,42 @@ class LogFiles:
             return f"read_parquet(${parameter}, {options}) AS t({', '.join(numbered)})"
         types = ", ".join(f"{name}: 'VARCHAR'" for name in numbered)
         options = f"delim = '{self.format.delimiter}', compression = '{self.format.compression}'"
+        options += ", hive_partitioning = false"  # a folder c0=1 would replace the column
         if self.mixed_line_ends:
             options += ", strict_mode = false"
         rules_of_csv = """auto_detect = false, header = true, quote = '"', escape = '"'"""
         return f"read_csv(${parameter}, {rules_of_csv}, {options}, columns = {{{types}}})"
+
+    def parameters_of(self, parameter: str) -> dict[str, Any]:
+        """The parameters of `table_of`: the paths, and for each partition its value in each file."""
+        values = [list(partition.values) for partition in self.partitions.columns]
+        return {
+            parameter: self.escaped_paths(),
+            **{f"{parameter}_folders_{at}": each for at, each in enumerate(values)},
+        }
+
+    @property
+    def own_columns(self) -> tuple[tuple[str, str], ...]:
+        """The columns that are in the files."""
+        return self.columns[: len(self.columns) - len(self.partitions.columns)]
+
+    @property
+    def partition_names(self) -> frozenset[str]:
+        """The columns that are in the names of folders."""
+        return frozenset(partition.name for partition in self.partitions.columns)
+
+    def is_text(self, place: int) -> bool:
+        """Whether a column has texts for values of any kind, as in CSV files and names of folders."""
+        return self.format.delimiter is not None or place >= len(self.own_columns)
+
+    def with_partitions(self, partitions: Partitions) -> "LogFiles":
+        """The same files with columns that are in the names of their folders."""
+        if partitions == self.partitions:
+            return self
+        names = [partition.name for partition in partitions.columns]
+        columns = (*self.own_columns, *((name, "VARCHAR") for name in names))
+        parts = tuple(part.with_partitions(partitions.of_file(at)) for at, part in enumerate(self.parts))
+        return replace(self, columns=columns, parts=parts, partitions=partitions)
 
     @property
     def knows_positions(self) -> bool:
@@ -149,7 +200,7 @@ class LogFiles:
             )
 
     def _parameters(self, others: dict[str, Any]) -> dict[str, Any]:
-        return {"files": self.escaped_paths(), **others}
+        return {**self.parameters_of("files"), **others}
 
     def escaped_paths(self) -> list[str]:
         """The paths as DuckDB takes them, which would read "a1.csv" for "a[1].csv"."""
@@ -167,12 +218,28 @@ class LogFiles:
 def open_files(
     source: str | os.PathLike[str], wanted: set[str] | None, only: Sequence[str] | None = None
 ) -> LogFiles:
-    """Find the files of a path or glob, and check that they agree in format and in their columns.
+    """Find the files of a path, folder or glob, and check that they agree in format and in their columns.
 
     Parquet files need to agree only in the `wanted` columns; None stands for all. With `only`, these files
     are opened, and others that the glob matches are not looked at.
     """
-    paths = find_paths(source) if only is None else list(only)
+    paths = _paths_of_no_table(source) if only is None else list(only)
+    files = _open_alike(paths, wanted)
+    return files.with_partitions(Partitions.of(paths, (name for name, _ in files.columns)))
+
+
+def _paths_of_no_table(source: str | os.PathLike[str]) -> list[str]:
+    """Find files; refuse those of a table of a lake, also where a folder has none that could be read."""
+    folder = os.path.abspath(os.path.expanduser(os.fspath(source)))
+    if os.path.isdir(folder):
+        refuse_tables([os.path.join(folder, "any")])
+    paths = find_paths(source)
+    refuse_tables(paths)
+    return paths
+
+
+def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
+    """Open files, and check that they agree."""
     formats = set(map(_format, paths))
     if len(formats) > 1:
         raise InvalidLogError(
@@ -192,28 +259,58 @@ def open_files(
             for file in (first, other)
         )
         if left != right:
+            one, another = _told_apart(first, other)
             raise InvalidLogError(
-                f"source must match files with the same columns; {os.path.basename(first.paths[0])!r} has"
-                f" {_with_types(first.columns)}, {os.path.basename(other.paths[0])!r} has"
-                f" {_with_types(other.columns)}"
+                f"source must match files with the same columns; {one!r} has {_with_types(first.columns)},"
+                f" {another!r} has {_with_types(other.columns)}"
             )
     if not others:
         return first
+    if not is_csv:
+        _refuse_hidden_places(first, others)
     stamps = tuple(stamp for file in files for stamp in file.stamps)
     n_rows = sum(file.n_rows for file in files)
     return LogFiles(tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files))
 
 
+def _refuse_hidden_places(first: LogFiles, others: Sequence[LogFiles]) -> None:
+    """Refuse further columns that would be taken for what `table_of` names itself: columns of the first file.
+
+    DuckDB takes names that differ in case only for one.
+    """
+    known = {name.casefold() for name, _ in first.columns}
+    taken = {"file_index", "file_row_number", *(f"c{at}" for at in range(len(first.columns)))} - known
+    for other in others:
+        for name, _ in other.columns:
+            if name.casefold() in taken:
+                lacking, having = _told_apart(first, other)
+                raise InvalidLogError(
+                    f"source must match files with the same columns if one is named {name!r}; {lacking!r} has"
+                    f" no such column, {having!r} has"
+                )
+
+
+def _told_apart(*files: LogFiles) -> list[str]:
+    """The names of files, with the folders in which they differ."""
+    paths = [file.paths[0] for file in files]
+    common = os.path.commonpath(map(os.path.dirname, paths))
+    return [os.path.relpath(path, common) for path in paths]
+
+
 def find_paths(source: str | os.PathLike[str]) -> list[str]:
-    """Expand a glob in sorted order, so that row positions are the same on every machine."""
+    """The files of a folder or glob in sorted order, so that row positions are the same on every machine."""
     path = os.path.expanduser(os.fspath(source))
-    found = (
-        [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
-    )
+    if os.path.isfile(path):
+        found = [path]
+    elif os.path.isdir(path):
+        found = sorted(files_below(path, tuple(FORMATS)))
+    else:
+        found = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
     if not found:
+        nothing = f"has no files that end in one of {listed(FORMATS)}" if os.path.isdir(path) else ""
         raise InvalidLogError(
-            f"source {redacted(path)!r} is not a file and matches none;"
-            " give the path of a CSV or Parquet file"
+            f"source {redacted(path)!r} {nothing or 'is not a file and matches none'};"
+            " give the path of a CSV or Parquet file, or a folder or glob of such files"
         )
     return [os.path.abspath(name) for name in found]
 

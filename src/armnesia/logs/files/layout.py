@@ -3,6 +3,7 @@
 import fnmatch
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ ROWS_PER_GROUP = 65_536
 MOST_CHUNKS = 4_000
 """How many columns all row groups have together before these grow: all are listed in what is read first."""
 MOST_ROWS_PER_GROUP = 1 << 20
+_KIND = re.compile(r"(delta|iceberg|spark):|[a-z0-9+]+://")
+"""How names of tables begin, and URLs."""
 _VECTOR = 2_048
 """DuckDB makes row groups of a multiple of this many rows."""
 
@@ -62,10 +65,10 @@ def layout_log(
 
     All columns are written, with their types and values. The rows of a person follow each other, in the order
     that they had, so that the statistics of the file say where they are: a request reads a few row groups,
-    however many rows there are. `source` is a path or glob, `user` the column of the user, and `out` a new
-    file, there when it is complete. DuckDB sorts within `memory_limit`, and on the disk of `out` what does
-    not fit in. Before the file gets its name, its rows are compared with those of the source: their number,
-    and a checksum of all values.
+    however many rows there are. `source` is a path, folder or glob, `user` the column of the user, and `out`
+    a new file, there when it is complete. DuckDB sorts within `memory_limit`, and on the disk of `out` what
+    does not fit in. Before the file gets its name, its rows are compared with those of the source: their
+    number, and a checksum of all values.
 
     >>> import tempfile
     >>> import pyarrow, pyarrow.parquet
@@ -106,7 +109,9 @@ class _Layout:
     @classmethod
     def of(cls, source: str | os.PathLike[str], user: str, out: Path) -> "_Layout":
         """Open the files and check the columns."""
+        _refuse_other_kinds(source)
         files = open_files(source, None)
+        files.partitions.check(files.partitions.refused)  # all columns are written
         if files.format.delimiter is not None:
             raise InvalidInputError(
                 "a log is laid out from Parquet files, whose columns have types;"
@@ -129,7 +134,7 @@ class _Layout:
         # COPY takes no parameter for its target, so a quote in the path is doubled, as in any SQL string.
         target = str(temporary).replace("'", "''")
         names = ", ".join(f"c{at} AS {quoted(name)}" for at, (name, _) in enumerate(self.files.columns))
-        parameters: dict[str, Any] = {"files": self.files.escaped_paths()}
+        parameters = self.files.parameters_of("files")
         if self.files.parts:
             parameters["first_rows"] = self.files.first_rows
         database.run("SET preserve_insertion_order = true", {}, failed=failed)
@@ -139,6 +144,7 @@ class _Layout:
             parameters,
             failed=failed,
         )
+        # Columns in the names of folders are in the file then.
         written = LogFiles((str(temporary),), self.files.format, self.files.columns, self.files.n_rows, ())
         self._check_types(database, written, failed)
         if self._checksum(database, self.files) != self._checksum(database, written):
@@ -168,12 +174,20 @@ class _Layout:
             {"files": self.files.escaped_paths()},
             failed=self._unreadable,
         )
-        renamed = [name for name, _ in self.files.columns if (name,) not in set(found)]
+        renamed = [name for name, _ in self.files.own_columns if (name,) not in set(found)]
         if renamed:
             raise InvalidLogError(
                 f"{self._unreadable} without change: the names of two columns differ in case only, and one"
                 f" would become {renamed[0]!r}; rename it"
             )
+        own = {name.casefold(): name for name, _ in self.files.own_columns}
+        for name in sorted(self.files.partition_names):
+            other = own.setdefault(name.casefold(), name)
+            if other != name:
+                raise InvalidLogError(
+                    f"{self._unreadable} without change: columns {other!r} and {name!r}, which is in the"
+                    " names of folders, differ in case only; rename one of them"
+                )
 
     def _check_types(self, database: ScratchDatabase, written: LogFiles, failed: str) -> None:
         """Refuse a file that has columns of other types."""
@@ -193,7 +207,7 @@ class _Layout:
         columns = ", ".join(f"c{at}" for at in range(len(files.columns)))
         return database.run(
             f"SELECT count(*), sum(CAST(hash({columns}) AS HUGEINT)) FROM {files.table}",
-            {"files": files.escaped_paths()},
+            files.parameters_of("files"),
             failed=self._unreadable,
         )
 
@@ -202,16 +216,27 @@ class _Layout:
         return unreadable(self.files.paths[0], self.files.format.name)
 
 
+def _refuse_other_kinds(source: str | os.PathLike[str]) -> None:
+    """Refuse the name of a table: its rows are not all that is in its files."""
+    kind = _KIND.match(os.fspath(source))
+    if kind is not None and not os.path.exists(source):
+        raise InvalidInputError(
+            f"a log is laid out from Parquet files: give a path, folder or glob of them; got a source that"
+            f" begins with {kind[0]!r}, whose rows another program has to write to Parquet files first"
+        )
+
+
 def _refuse_among_source(source: str | os.PathLike[str], files: LogFiles, out: Path) -> None:
     """Refuse a file that is read, or that would be read with the others the next time."""
     pattern = os.path.abspath(os.path.expanduser(os.fspath(source)))
     for path in files.paths:
         if out.exists() and os.path.samefile(out, path):
             raise InvalidInputError(f"out must not be a file that is read; {str(out)!r} is {path!r}")
-    if not os.path.isfile(pattern) and _matches(out.absolute().parts, Path(pattern).parts):
+    below = os.path.isdir(pattern) and Path(pattern) in out.absolute().parents
+    if below or (not os.path.isfile(pattern) and _matches(out.absolute().parts, Path(pattern).parts)):
         raise InvalidInputError(
             f"out must not be among the files of the source, where its rows would be read twice; {str(out)!r}"
-            f" matches {os.fspath(source)!r}"
+            f" is {'below' if below else 'matched by'} {os.fspath(source)!r}"
         )
 
 

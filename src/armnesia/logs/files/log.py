@@ -60,7 +60,7 @@ class FileLog(Log):
         found = self._query(
             f"SELECT grouping(user_value), {self.source.text_of('user')}, {self.source.label_of('action')},"
             f" {_COUNT_SUM_BINARY} FROM decisions GROUP BY GROUPING SETS ((user_value), (action_value))",
-            found=self.source.of_users([text for text in user_of if text is not None]),
+            found=self.source.of_labels("user", [text for text in user_of if text is not None]),
         )
         known = {text for of_action, text, *_ in found if not of_action}
         if len(known) < len(user_of):
@@ -73,7 +73,7 @@ class FileLog(Log):
         integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
         texts = {text for integer in integers for text in (integer, f"{integer}.0")}
         found = self._query(
-            "SELECT DISTINCT user_text FROM decisions ORDER BY 1", found=self.source.of_users(texts)
+            "SELECT DISTINCT user_text FROM decisions ORDER BY 1", found=self.source.of_labels("user", texts)
         )
         return [text for (text,) in found]
 

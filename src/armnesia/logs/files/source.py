@@ -8,6 +8,7 @@ import copy
 import os
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
@@ -33,7 +34,7 @@ from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
 from armnesia.logs.log import Log
 from armnesia.logs.manifests import FileChanges, FileManifest, Manifest, SourceChanges
 from armnesia.logs.rows import RawRows, Selection
-from armnesia.logs.source import Source
+from armnesia.logs.source import Source, heading_of, place_of_user
 from armnesia.logs.tallies import statistics_of_sums
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
 
@@ -42,13 +43,12 @@ _UNITS = (
     "CASE WHEN reward BETWEEN $low AND $high"
     f" THEN CAST(round_even((reward - $low) / ($high - $low) * {UNIT}::DOUBLE, 0) AS BIGINT) END"
 )
-_LONGEST_INTEGER = 64
 _LONGEST_REFUSED = 200
 """How many characters of a reward that is no number are read, for the message."""
 
 
 class FileSource(Source):
-    """CSV or Parquet files, by a path or glob; a glob's files follow each other in sorted order."""
+    """CSV or Parquet files, by a path, folder or glob; several files follow each other in sorted order."""
 
     def __init__(
         self,
@@ -59,17 +59,16 @@ class FileSource(Source):
         whole_rows: bool,
         only: Sequence[str] | None = None,
     ) -> None:
-        """With `only`, some of the files that the path or glob stands for."""
+        """With `only`, some of the files that the path, folder or glob stands for."""
         rules.refuse_table(table)
         self._only = only
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
         self._files = self._opened(path, None if whole_rows and columns.id is None else columns.wanted())
+        self._files.partitions.check(columns.wanted())
         names = [name for name, _ in self._files.columns]
         super().__init__(columns, names, whole_rows=whole_rows)
         self._is_csv = self._files.format.delimiter is not None
-        every = [
-            FileColumn(f"c{at}", type_, self._is_csv) for at, (_, type_) in enumerate(self._files.columns)
-        ]
+        every = self._every_column()
         self._column_of: dict[str, FileColumn] = {}
         for role, name in self.columns.named().items():
             if names.count(name) > 1:
@@ -80,9 +79,8 @@ class FileSource(Source):
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
         self._propensity_of = {name: every[names.index(name)] for name in self._propensities}
         self._known_ranges: dict[str, list[tuple[float | None, float | None]]] = {}
-        in_order = [every[at] for at in sorted(range(len(names)), key=names.__getitem__)]
-        others = [column for column in in_order if column != self._column_of["reward"]]
-        self._others = others if self.reads_whole_rows else None
+        self._others: list[FileColumn] | None = None
+        self._set_contents()
         self._sizes_checked: set[str] = set()
         self._keys: tuple[tuple[FileColumn, KeyColumn], ...] = ()
         self._further: list[str] = []
@@ -90,12 +88,34 @@ class FileSource(Source):
         self._left_out: tuple[Lookup, ...] = ()
         self._n_rows = self._files.n_rows
 
+    def _every_column(self) -> list[FileColumn]:
+        return [
+            self._as_written(FileColumn(f"c{at}", type_, self._files.is_text(at)))
+            for at, (_, type_) in enumerate(self._files.columns)
+        ]
+
+    def _set_contents(self) -> None:
+        """Fix the columns by which a row without an id is known.
+
+        Of names of folders only those that are named: others may change when a file is moved, and were not
+        looked at by earlier versions, whose vaults know rows without them.
+        """
+        if not self.reads_whole_rows:
+            return
+        named = {*self.columns.named().values(), *self.keys}
+        left_out = self._files.partition_names - named
+        columns = zip([name for name, _ in self._files.columns], self._every_column(), strict=True)
+        known_by = sorted((each for each in columns if each[0] not in left_out), key=itemgetter(0))
+        names = [name for name, _ in known_by]
+        self._heading, self._user_place = heading_of(self.columns, names), place_of_user(self.columns, names)
+        reward = self._column_of["reward"].name
+        self._others = [column for _, column in known_by if column.name != reward]
+
     def with_decimals_as_written(self) -> Self:
         """The same files, with the other text of decimals in SQL."""
         written = super().with_decimals_as_written()
         written._column_of = {role: written._as_written(column) for role, column in self._column_of.items()}
-        if self._others is not None:
-            written._others = list(map(written._as_written, self._others))
+        written._set_contents()
         return written
 
     def _as_written(self, column: FileColumn) -> FileColumn:
@@ -165,6 +185,7 @@ class FileSource(Source):
         for column, key in zip(columns, keys, strict=True):
             column.check("reward" if key.edges else "key", key.described)
         keyed._keys, keyed._known_ranges = tuple(zip(columns, keys, strict=True)), {}
+        keyed._set_contents()
         if not self._is_csv:
             check_text_sizes(keyed._files, {key.name: key.described for key in keys})
         return keyed
@@ -179,6 +200,7 @@ class FileSource(Source):
                 raise InvalidLogError(
                     f"source {self._location!r} has changed since the log was read; read it again"
                 )
+        self._files.partitions.check(wanted)
         names = [name for name, _ in self._files.columns]
         rules.check_found(role, wanted, names)
         found = []
@@ -186,8 +208,7 @@ class FileSource(Source):
             if names.count(name) > 1:
                 raise InvalidLogError(f"{rules.described(role, name)} is in the source more than once")
             place = names.index(name)
-            column = FileColumn(f"c{place}", self._files.columns[place][1], self._is_csv)
-            found.append(self._as_written(column))
+            found.append(self._every_column()[place])
         return found
 
     @property
@@ -195,6 +216,11 @@ class FileSource(Source):
         """The absolute path or glob."""
         place = {"kind": "file", "location": self._location, "table": None}
         return {**place, "columns": vars(self.columns), **self.described_filter()}
+
+    @property
+    def columns_in_paths(self) -> frozenset[str]:
+        """The partition columns."""
+        return self._files.partition_names
 
     @property
     def files(self) -> LogFiles:
@@ -279,7 +305,7 @@ class FileSource(Source):
 
     def _rows_by_value(self, chunk: int, selection: Selection) -> Iterator[RawRows]:
         """Read what the statistics of Parquet files do not rule out, and give the rows of a selection."""
-        found = self._look_up(selection.role, selection.texts)
+        found = self.of_labels(selection.role, selection.texts)
         columns = ", ".join(self._streamed(bounded=True))
         sql = (
             f"SELECT {columns}, position FROM (SELECT *, {self._files.position} AS position"
@@ -402,14 +428,6 @@ class FileSource(Source):
         """Ask DuckDB whether all users are integers."""
         return user_type_of(self)
 
-    def user_texts(self) -> Iterator[list[str | None]]:
-        """Stream the user column, without the rest of long names: they are no integers."""
-        self.check_sizes("user")
-        text = self._column_of["user"].text()
-        sql = f"SELECT left({text}, {_LONGEST_INTEGER}) FROM {self._table}"
-        for rows in self._files.stream(sql, CHUNK, **self._where_parameters):
-            yield [user for (user,) in rows]
-
     def read(self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]) -> Log:
         """Check every row by one group-by, which also gives the statistics."""
         declared = None if actions is None else arm_of_text(actions)
@@ -477,15 +495,8 @@ class FileSource(Source):
         """The text of a label, in SQL, also of decisions that are grouped by `user_value`."""
         return self._of_decisions(role).text()
 
-    def of_users(self, texts: Collection[str]) -> Lookup:
-        """The rows of these users, for `query`."""
-        return self._look_up("user", texts)
-
     def of_labels(self, role: str, texts: Collection[str]) -> Lookup:
         """The rows with these users or ids, for `query`."""
-        return self._look_up(role, texts)
-
-    def _look_up(self, role: str, texts: Collection[str]) -> Lookup:
         if len(texts) > 1 and copies_compared_texts():
             self.check_sizes(role)
         return look_up(self._column_of[role], texts)

@@ -18,11 +18,11 @@ def check_text_sizes(files: LogFiles, described: Mapping[str, str], *, whole_row
     """
     first = 0
     for file in files.parts or (files,):
-        names = [name for name, _ in file.columns]
-        every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.columns)]
+        names = [name for name, _ in file.own_columns]
+        every = [FileColumn(f"c{at}", type_, is_text=False) for at, (_, type_) in enumerate(file.own_columns)]
         for name, what in described.items():
-            size = every[names.index(name)].size()
-            if size is not None and not has_short_texts(file, name):
+            size = None if has_short_texts(file, name) else every[names.index(name)].size()
+            if size is not None:
                 row = _first_long(file, size)
                 if row is not None:
                     raise rules.long_label(what, first + row)
@@ -34,8 +34,11 @@ def check_text_sizes(files: LogFiles, described: Mapping[str, str], *, whole_row
 
 
 def has_short_texts(file: LogFiles, name: str) -> bool:
-    """Whether no text of a column can be long, because all of them together are not, in any row group."""
-    return file.largest_chunks.get(name, LONGEST_TEXT + 1) <= LONGEST_TEXT
+    """Whether no text of a column can be long, because all of them together are not, in any row group.
+
+    Nor can names of folders.
+    """
+    return name in file.partition_names or file.largest_chunks.get(name, LONGEST_TEXT + 1) <= LONGEST_TEXT
 
 
 def content_size(columns: Iterable[FileColumn]) -> str | None:

@@ -19,6 +19,7 @@ from armnesia.logs.lakes.snapshot import (
     TableSnapshot,
     digest_of,
     reason_of,
+    root_of,
     table_address,
     unreadable_table,
 )
@@ -142,6 +143,7 @@ class DeltaLog:
             tuple(self._files("deletionVectors" in features)),
             digest_of(json.dumps([json.loads(schema), partitions, mode], sort_keys=True)),
             storage=self._storage,
+            root=root_of(self._uri),
         )
 
     def _features(self) -> set[str]:

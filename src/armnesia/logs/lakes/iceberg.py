@@ -23,6 +23,7 @@ from armnesia.logs.lakes.snapshot import (
     TableSnapshot,
     digest_of,
     reason_of,
+    root_of,
     table_address,
     unreadable_table,
 )
@@ -131,6 +132,7 @@ class IcebergMetadata:
             ),
             None if mapping is None else {name: each.field_id for each in mapping for name in each.names},
             self._storage,
+            root_of(str(table.metadata.location)),
         )
 
     def _files(self) -> list[DataFile]:

@@ -7,7 +7,7 @@ the same rows into other files: nothing is new. After anything else, the table h
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from armnesia.core.errors import ChangedSourceError, InvalidInputError
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot, digest_of
@@ -48,13 +48,16 @@ class TableManifest:
     files: tuple[CountedFile, ...]
     places: tuple[str, ...] = ()
     """The paths of the files, as far as they are on this machine."""
+    root: str = ""
+    """The folder of the table: a copy of a Delta table has the same id elsewhere."""
 
     @classmethod
     def of(cls, snapshot: TableSnapshot) -> "TableManifest":
         """All files of a version of a table."""
         files = tuple(sorted(map(CountedFile.of, snapshot.files)))
         places = tuple(sorted(each.location for each in snapshot.files)) if snapshot.storage is None else ()
-        return cls(snapshot.kind, snapshot.table_id, snapshot.version, snapshot.schema, files, places)
+        named = snapshot.kind, snapshot.table_id, snapshot.version, snapshot.schema
+        return cls(*named, files, places, snapshot.root)
 
     @property
     def parts(self) -> frozenset[str]:
@@ -62,7 +65,14 @@ class TableManifest:
         return frozenset([f"{self.kind}:{self.table_id}"]) | real_paths(self.places)
 
     def is_table_of(self, other: Manifest) -> bool:
-        """Whether the ids are the same: an Iceberg table may have another file of metadata each time."""
+        """Whether ids and places are the same: the file of metadata of an Iceberg table changes each time."""
+        return self._has_id_of(other) and self.root == other.root
+
+    def is_copy_of(self, other: Manifest) -> bool:
+        """Whether the ids are the same, and the places are two."""
+        return self._has_id_of(other) and self.root != other.root
+
+    def _has_id_of(self, other: Manifest) -> TypeGuard["TableManifest"]:
         return isinstance(other, TableManifest) and _id_of(self) == _id_of(other)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,9 +89,9 @@ class TableManifest:
         except (LookupError, TypeError):
             raise InvalidInputError(
                 "a manifest of a table must have kind, table_id, version, schema, files"
-                f" [[path, size, removed], …] and places; got {sorted(values)}"
+                f" [[path, size, removed], …], places and root; got {sorted(values)}"
             ) from None
-        if "places" not in values:
+        if not values.keys() >= {"places", "root"}:
             raise ChangedSourceError(OLDER_VERSION)
         return found
 

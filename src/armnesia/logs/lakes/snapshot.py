@@ -73,6 +73,8 @@ class TableSnapshot:
     """The field ids of columns in files that have none, by their names there."""
     storage: RemoteStorage | None = None
     """What reads the files if they are not on this machine."""
+    root: str = ""
+    """The folder of the table, without links; see `root_of`."""
 
     @property
     def shown_version(self) -> str:
@@ -113,6 +115,16 @@ def table_address(name: str, scheme: str) -> tuple[str, str, bool]:
         return f"{scheme}{place}", place, False
     path = os.path.abspath(os.path.expanduser(place))
     return f"{scheme}{path}", path, True
+
+
+def root_of(place: str) -> str:
+    """The folder of a table by one name, whatever path leads there.
+
+    >>> root_of("file:///logs/../clicks/"), root_of("s3://logs/clicks/")
+    ('/clicks', 's3://logs/clicks')
+    """
+    path = place.removeprefix("file://") if place.startswith("file:///") else place.removeprefix("file:")
+    return place.rstrip("/") if "://" in path else os.path.realpath(path)
 
 
 def unreadable_table(location: str, kind: str, reason: str) -> InvalidLogError:

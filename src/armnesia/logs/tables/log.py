@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from armnesia.core.errors import UnsupportedError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions
@@ -19,7 +18,6 @@ from armnesia.logs.log import Log
 from armnesia.logs.tallies import (
     Tally,
     TallyingSource,
-    changed_source,
     parted_tallies,
     statistics_of_tallies,
     sums_by_decision,
@@ -62,9 +60,7 @@ class TableLog(Log):
         return sorted({each.user for each in self._tallies_of(texts) if each.user is not None})
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
-        _check_order(self.source)
-        found = _tallies_of_rows(self.source, rows, (), self.totals)
-        return _request(found, statistics_of_tallies(found, self.actions, self.reward_range))
+        raise _no_order()
 
     def _rows_of_each_user(self, action: Hashable) -> dict[Hashable, int]:
         rows_of: dict[Hashable, int] = {}
@@ -90,7 +86,7 @@ class TableLog(Log):
         """Tallies of all rows, unless they add up to something else than before."""
         _check_sound(found, self.actions)
         if statistics_of_tallies(found, self.actions, self.reward_range) != self.totals:
-            raise changed_source()
+            raise rules.changed_source()
         return found
 
 
@@ -111,7 +107,7 @@ class TableDecisions(Decisions):
         every = self.source.tallies(self.statistics.reward_range, users=texts)
         _check_sound(every, self.statistics.actions)
         if not {each.keys for each in every} <= self._places.keys() or self._sums(every) != self.statistics:
-            raise changed_source()
+            raise rules.changed_source()
         found = [each for each in every if each.user is not None]
         known = {each.user for each in found}
         if len(known) < len(wanted):
@@ -119,9 +115,7 @@ class TableDecisions(Decisions):
         return _request(found, self._sums(found))
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
-        _check_order(self.source)
-        found = _tallies_of_rows(self.source, rows, self.columns, self.pooled)
-        return _request(found, self._sums(found))
+        raise _no_order()
 
     def _sums(self, found: list[Tally]) -> ArmStatistics:
         return sums_by_decision(found, self._places, len(self), self.statistics)
@@ -139,36 +133,13 @@ def _check_sound(found: Iterable[Tally], actions: tuple[Hashable, ...]) -> None:
     """Refuse tallies with a row that was not there when the log was read: every row was right then."""
     arm_of = arm_of_text(actions)
     if any(each.valid < each.n_rows or label_text(each.action) not in arm_of for each in found):
-        raise changed_source()
+        raise rules.changed_source()
 
 
-def _check_order(source: TallyingSource) -> None:
-    if not source.rows_have_order:
-        raise UnsupportedError(
-            "rows of this source have no order, so they cannot be named by position: name users"
-        )
-
-
-def _tallies_of_rows(
-    source: TallyingSource, rows: list[int], keys: tuple[KeyColumn, ...], totals: ArmStatistics
-) -> list[Tally]:
-    """One tally for each of these rows, in the order in which the database gives them."""
-    wanted, found, every = set(rows), list[Tally](), list[Tally]()
-    codes = [KeyCodes(key) for key in keys]
-    for chunk in source.rows(totals.actions, totals.reward_range):
-        coded = [code.encode(values, chunk.positions) for code, values in zip(codes, chunk.keys, strict=True)]
-        for place, position in enumerate(chunk.positions):
-            units = chunk.units[place]
-            texts = tuple(code.texts[each[place]] for code, each in zip(codes, coded, strict=True))
-            tally = Tally(
-                totals.actions[chunk.arms[place]], texts, None, 1, units, 1, int(units in (0, UNIT))
-            )
-            every.append(tally._replace(keys=()))
-            if position in wanted:
-                found.append(tally)
-    if statistics_of_tallies(every, totals.actions, totals.reward_range) != totals:
-        raise changed_source()
-    return found
+def _no_order() -> UnsupportedError:
+    return UnsupportedError(
+        "rows of this source have no order, so they cannot be named by position: name users"
+    )
 
 
 def _refuse_keys(source: TallyingSource, keys: tuple[KeyColumn, ...], totals: ArmStatistics) -> None:
@@ -177,4 +148,4 @@ def _refuse_keys(source: TallyingSource, keys: tuple[KeyColumn, ...], totals: Ar
     for rows in source.rows(totals.actions, totals.reward_range):
         for code, values in zip(codes, rows.keys, strict=True):
             code.encode(values, rows.positions)
-    raise changed_source()
+    raise rules.changed_source()

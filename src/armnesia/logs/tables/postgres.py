@@ -126,7 +126,7 @@ class PostgresSource(TableSource):
             return "NULL::float8"
         return f"nullif({quoted(name)}::float8, 'NaN')"
 
-    def _mark(self, number: int, type_: str) -> str:
+    def _mark(self, number: int) -> str:
         return f"${number}::float8"
 
     def _float(self, name: str) -> str:
@@ -151,8 +151,10 @@ class PostgresSource(TableSource):
 
     def _check_types(self) -> None:
         labels = [*self.columns.named().items(), *(("key", name) for name in self.keys)]
+        # The server takes 1.5 and 1.50 for equal, whose texts may be two.
+        grouped = _GROUPED - {"numeric"} if self.decimals_as_written else _GROUPED
         for role, name in labels:
-            if role != "reward" and self._type_of[name] not in _GROUPED:
+            if role != "reward" and self._type_of[name] not in grouped:
                 raise InvalidLogError(
                     f"{rules.described(role, name)} must hold text, numbers, booleans, dates, times or UUIDs"
                     f" to be added up by the server; it holds {self._type_of[name] or 'lists'}"
@@ -189,10 +191,13 @@ class PostgresSource(TableSource):
         if self._type_of[column] not in _ORDERED:
             raise no_order(described("ordered-by", column), f"the type {self._type_of[column] or 'array'}")
         form = _ORDERED_AS.get(self._type_of[column], "max({})::text").format(name)
-        asked = f"{form}, count(*) - count({name})"
-        ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        compared = self._compared(f"max({name})", "=", f"({form})")
+        asked = f"{form}, {compared}, count(*), count(*) - count({name})"
+        ((highest, is_the_same, n_rows, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
         if missing:
             raise no_order(described("ordered-by", column), "a missing value")
+        if n_rows and not is_the_same:
+            raise no_order(described("ordered-by", column), "infinity, or a year before Christ")
         return None if highest is None else str(highest)
 
     def _compared(self, column: str, operator: str, value: str) -> str:
@@ -208,7 +213,7 @@ class PostgresSource(TableSource):
         type_, values, texts = self._type_of[column], list[Any](), selection.texts
         name, others = quoted(column), ""
         if selection.plain is not None and type_ in _TEXTS:
-            others = f" OR {name}::text !~ '\\A({selection.plain})\\Z'"
+            others = f" OR {not_plain(name, selection.plain)}"
         if type_ in _TEXTS:
             type_, values = _TEXTS[type_], [text for text in texts if "\0" not in text]
         elif type_ in _INTEGERS:
@@ -244,6 +249,14 @@ class PostgresSource(TableSource):
         except self._psycopg.Error as error:
             # The server's own message may quote a row, or parts of a misread password.
             raise InvalidLogError(f"source {self._location!r} {_meaning(error)}") from None
+
+
+def not_plain(column: str, plain: str) -> str:
+    """SQL that holds for texts that do not match a regular expression of plain names.
+
+    Of a collation that takes different texts for equal, PostgreSQL compares no text with an expression.
+    """
+    return f"{column}::text COLLATE \"C\" !~ '\\A({plain})\\Z'"
 
 
 def _is_int8(text: str) -> bool:

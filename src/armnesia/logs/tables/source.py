@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
-from armnesia.core.identifiers import UserType
+from armnesia.core.identifiers import UserType, are_plain
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
@@ -26,8 +26,7 @@ from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
 from armnesia.logs.source import Source
 from armnesia.logs.tables.log import TableLog
-from armnesia.logs.tallies import Tally, changed_source, statistics_of_tallies
-from armnesia.logs.user_names import are_plain
+from armnesia.logs.tallies import Tally, statistics_of_tallies
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable, with_decimals_as_written
 
 _TINY = 1e-12
@@ -39,9 +38,6 @@ ABOVE, UP_TO = "\0above", "\0up_to"
 
 class TableSource(Source):
     """A table or view."""
-
-    rows_have_order = True
-    """Whether two readings of a table that has not changed give the rows in the same order."""
 
     def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         if table is None:
@@ -218,7 +214,8 @@ class TableSource(Source):
         """Ask the database, unless there are conditions."""
         if self.where:
             return super().has_several_values(name)
-        ((number,),) = next(self._pieces(f"SELECT count(DISTINCT {self._name(name)}) FROM {self._quoted}"))
+        asked = f"SELECT count(DISTINCT {self._selected(name)}) FROM {self._quoted}"
+        ((number,),) = next(self._pieces(asked))
         return int(number) > 1
 
     def tallied_log(
@@ -235,8 +232,8 @@ class TableSource(Source):
         sound = all(each.valid == each.n_rows for each in found)
         if not sound or not labels.keys() <= arm_of_text(actions).keys():
             for _ in self.rows(actions, reward_range):
-                """Reading refuses the first wrong row."""
-            raise changed_source()
+                pass  # reading refuses the first wrong row
+            raise rules.changed_source()
         totals = statistics_of_tallies(found, actions, reward_range)
         return TableLog(actions, reward_range, self.columns.user is not None, self, totals)
 
@@ -361,7 +358,7 @@ class TableSource(Source):
 
     def _units(self) -> str:
         """The arithmetic of armnesia.core.units.to_units, operation by operation, in float64."""
-        low, high, width, tiny, unit = (self._mark(number, "float") for number in range(1, 6))
+        low, high, width, tiny, unit = (self._mark(number) for number in range(1, 6))
         rounded = self._rounded(f"((reward - {low}) / {width} * {unit})")
         return (
             f"CASE WHEN reward >= {low} AND reward <= {high}"
@@ -374,7 +371,7 @@ class TableSource(Source):
             return self._selected(key.name), ()
         number = self._float(key.name)
         cases = " ".join(
-            f"WHEN {number} < {self._mark(parameter + at, 'float')} THEN {at}" for at in range(len(key.edges))
+            f"WHEN {number} < {self._mark(parameter + at)} THEN {at}" for at in range(len(key.edges))
         )
         return f"CASE WHEN {number} IS NULL THEN NULL {cases} ELSE {len(key.edges)} END", key.edges
 
@@ -426,7 +423,7 @@ class TableSource(Source):
                 rules.check_label_lengths(raw.users, what.get("user", "user"), raw.positions)
                 for key, column in zip(self.key_columns, raw.keys, strict=True):
                     KeyCodes(key).encode(column, raw.positions)
-            raise changed_source() from None
+            raise rules.changed_source() from None
 
     def _check_types(self) -> None:
         """Refuse columns of which the database does not compare values as Python does their texts."""
@@ -459,8 +456,8 @@ class TableSource(Source):
         return f"sum({number})"
 
     @abstractmethod
-    def _mark(self, number: int, type_: str) -> str:
-        """The parameter of this number in SQL."""
+    def _mark(self, number: int) -> str:
+        """The parameter of this number in SQL, which is a float."""
 
     @abstractmethod
     def _rounded(self, number: str) -> str:
@@ -479,9 +476,10 @@ class TableSource(Source):
         value, keys = self._number(name), self.key_columns
         compared = [condition.column for condition in self.where]
         names = list(dict.fromkeys([self.columns.action, *(key.name for key in keys), *compared]))
-        selected = f"{', '.join(map(self._selected, names))} FROM {self._quoted}"
-        sql, parameters = self._filtered_sql(f"SELECT min({value}), max({value}), {selected}", "", ())
-        query = f"{sql} GROUP BY {', '.join(map(self._name, names))}", parameters
+        groups = ", ".join(map(self._selected, names))
+        asked = f"SELECT min({value}), max({value}), {groups} FROM {self._quoted}"
+        sql, parameters = self._filtered_sql(asked, "", ())
+        query = f"{sql} GROUP BY {groups}", parameters
         ranges = Ranges()
         for rows in in_chunks(self._pieces(*query), CHUNK):
             lows, highs, *columns = map(list, zip(*rows, strict=True))

@@ -35,8 +35,6 @@ _ANY_RANGE = (0.0, 1.0)
 class SparkSource(TableSource):
     """A table or view by its name in Spark, `spark:catalog.database.table`."""
 
-    rows_have_order = False
-
     def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
         self._spark_name = name.removeprefix(_PREFIX)
@@ -137,7 +135,7 @@ class SparkSource(TableSource):
     def _size(self, name: str) -> str:
         return self._column_of[name].size()
 
-    def _mark(self, number: int, type_: str) -> str:
+    def _mark(self, number: int) -> str:
         return f":p{number}"
 
     def _rounded(self, number: str) -> str:
@@ -160,7 +158,9 @@ class SparkSource(TableSource):
         name, type_ = self._name(column), self._column_of[column].type
         if type_ not in _ORDERED:
             raise no_order(rules.described("ordered-by", column), f"the type {type_}")
-        asked = f"CAST(max({name}) AS STRING), count(*) - count({name})"
+        # The text of a timestamp depends on the time zone of the session.
+        highest_value = f"unix_micros(max({name}))" if type_ == "timestamp" else f"max({name})"
+        asked = f"CAST({highest_value} AS STRING), count(*) - count({name})"
         ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
         if missing:
             raise no_order(rules.described("ordered-by", column), "a missing value")
@@ -168,7 +168,10 @@ class SparkSource(TableSource):
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         assert self._order is not None  # it is the column
-        return f"{column} {operator} CAST({value} AS {self._column_of[self._order].type})"
+        type_ = self._column_of[self._order].type
+        if type_ == "timestamp":
+            return f"{column} {operator} timestamp_micros(CAST({value} AS BIGINT))"
+        return f"{column} {operator} CAST({value} AS {type_})"
 
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):

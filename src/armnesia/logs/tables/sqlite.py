@@ -60,7 +60,7 @@ class SqliteSource(TableSource):
     def _number(self, name: str) -> str:
         return f"CASE WHEN typeof({quoted(name)}) IN ('integer', 'real') THEN {quoted(name)} END"
 
-    def _mark(self, number: int, type_: str) -> str:
+    def _mark(self, number: int) -> str:
         return f"?{number}"
 
     def _float(self, name: str) -> str:

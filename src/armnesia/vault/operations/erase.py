@@ -116,8 +116,8 @@ def _refuse_uncounted(each: CountedSource, has_more: bool) -> None:
     """Refuse a table of a lake with rows that are not counted: afterwards it is known by its last version."""
     if has_more and each.address["kind"] not in _NUMBERED:
         raise VaultError(
-            f"source {each.name!r} has rows that are not counted yet: run armnesia ingest {each.name} first;"
-            " nothing was changed"
+            f"source {each.name!r} has rows that are not counted yet; nothing was changed; to count them"
+            f" first, run {each.ingest_command}"
         )
 
 
@@ -328,10 +328,10 @@ class _Run:
         try:
             yield
         except ArmnesiaError as error:
-            name = self.sources[number].name
+            source = self.sources[number]
             raise VaultError(
-                f"{error}; the erasure at source {name!r} is not finished: if something else has changed the"
-                f" source, run armnesia ingest {name}; then run armnesia erase"
+                f"{error}; the erasure at source {source.name!r} is not finished: if something else has"
+                f" changed the source, run {source.ingest_command}; then run armnesia erase"
             ) from None
 
 

@@ -23,6 +23,7 @@ from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.kept_plans import KeptPlans
+from armnesia.vault.state.source_commands import differences, ingest_command, rebuild_command
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
@@ -81,6 +82,11 @@ class CountedSource:
     def name(self) -> str:
         """The location and the table."""
         return source_name(self.address)
+
+    @property
+    def ingest_command(self) -> str:
+        """The command that ingests it again."""
+        return ingest_command(self.address)
 
     @property
     def row(self) -> Row:
@@ -149,8 +155,8 @@ class CountedSource:
                 " under way, or was interrupted: armnesia erase finishes it; nothing was changed"
             )
         return VaultError(
-            f"source {self.name!r} has changed since it was counted ({reason}): run armnesia ingest"
-            f" {self.name}, which counts it again; nothing was changed"
+            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed; to"
+            f" count it again, run {self.ingest_command}"
         )
 
     def has_new_files(self) -> bool:
@@ -160,7 +166,7 @@ class CountedSource:
     def _unavailable(self, error: ArmnesiaError) -> VaultError:
         return VaultError(
             f"{error}; the vault has counted rows of this source: restore it or, if it no longer exists, run"
-            f" armnesia rebuild --without {self.name}"
+            f" {rebuild_command(self.address)}"
         )
 
 
@@ -224,8 +230,27 @@ def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
         for part in () if each.counted is None else each.counted.manifest.parts:
             other = owner_of.setdefault(part, each)
             if other is not each:
-                raise VaultError(
-                    f"{part!r} is part of source {other.name!r} and of source {each.name!r}, perhaps with"
-                    " other columns or conditions, and its rows would count twice: ingest each file and table"
-                    f" once, or run armnesia rebuild --without {other.name} first; nothing was changed"
-                )
+                raise _overlap(part, other, each)
+
+
+def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:
+    """Refuse a part that two sources share."""
+    drop = rebuild_command(known.address)
+    assert known.counted is not None  # both have parts
+    assert other.counted is not None
+    if other.counted.manifest.is_copy_of(known.counted.manifest):
+        return VaultError(
+            f"source {other.name!r} is, by its id, the table that the vault has counted as source"
+            f" {known.name!r}: a copy of it, whose rows would count twice, or the table itself, which was"
+            f" moved; nothing was changed; if it is to be counted at its new place only, first run {drop}"
+        )
+    if known.name == other.name and (how := differences(known.address, other.address)):
+        return VaultError(
+            f"the vault has counted source {known.name!r} already, otherwise than now ({how}), and its rows"
+            f" would count twice; nothing was changed; to ingest it as before, run {known.ingest_command} ;"
+            f" to ingest it as now, first run {drop}"
+        )
+    return VaultError(
+        f"{part!r} is part of source {known.name!r} and of source {other.name!r}, and its rows would count"
+        f" twice; nothing was changed: ingest each file and table once, or first run {drop}"
+    )

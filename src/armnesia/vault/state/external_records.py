@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
+from armnesia.core.messages import listed
 from armnesia.core.progress import RowCounter
 from armnesia.core.units import UNIT
 from armnesia.logs import Source
@@ -36,7 +37,7 @@ from armnesia.vault.state.records import (
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import known_columns
-from armnesia.vault.state.source_counting import Recount, SourceCounter, added_up
+from armnesia.vault.state.source_counting import SourceCounter, added_up
 from armnesia.vault.state.source_lookup import SourceLookup, look_up_people
 from armnesia.vault.state.source_statistics import with_recounted
 from armnesia.vault.state.suppression import Suppressed, read_suppressed
@@ -138,10 +139,16 @@ class ExternalRecords(Records):
         return any(each.counted is None or each.counted.some_without_user for each in read_sources(session))
 
     def check_source(self, session: Session, source: Source) -> None:
-        """Refuse a dataframe, which cannot be opened again, and conditions that may name people."""
+        """Refuse a dataframe, which cannot be opened again, and conditions and paths that may name people."""
         if not source.can_be_reopened:
             raise VaultError("an external vault looks people up at the source: give a file or a table")
         for role in ("user", "id"):
+            if source.columns.named().get(role) in source.columns_in_paths:
+                raise VaultError(
+                    "an external vault stores the paths of its files, which must not name people;"
+                    f" {source.described(role)} is in the names of folders: write it into the files, or use a"
+                    " managed vault"
+                )
             if source.holds_bytes(role):
                 raise VaultError(
                     "an external vault cannot look people up in a column of bytes, of which several may be"
@@ -206,8 +213,8 @@ class ExternalRecords(Records):
             if each.counted is None:
                 complete = False
                 notes.append(
-                    f"{where} has to be counted again ({each.recount}): run armnesia ingest {each.name};"
-                    " until then the statistics cannot be compared with the sources"
+                    f"{where} has to be counted again ({each.recount}), and until then the statistics cannot"
+                    f" be compared with the sources: run {each.ingest_command}"
                 )
                 continue
             try:
@@ -216,7 +223,8 @@ class ExternalRecords(Records):
                 has_more = has_more or each.has_new_files()
             except ChangedSourceError as error:
                 complete = False
-                problems.append(f"{where} has changed since it was counted: {error}")
+                again = "" if each.plans.under_way else f"; to count it again, run {each.ingest_command}"
+                problems.append(f"{where} has changed since it was counted: {error}{again}")
                 continue
             except ArmnesiaError as error:
                 complete = False
@@ -226,7 +234,7 @@ class ExternalRecords(Records):
             counter.add(counted.n_rows)
             sums.append(counted.sums)
             if has_more:
-                notes.append(f"{where}: there are rows that are not counted yet: run armnesia ingest")
+                notes.append(f"{where}: there are rows that are not counted yet: run {each.ingest_command}")
             if counted.n_left_out:
                 notes.append(
                     f"{where}: {counted.n_left_out} rows of forgotten people or records are still present;"
@@ -236,7 +244,10 @@ class ExternalRecords(Records):
             return problems, notes
         every = list(decisions)
         found = by_number(every, added_up(sums))
-        return problems + statistics_problems(every, state, found, "the sources' rows"), notes
+        differing = statistics_problems(every, state, found, "the sources' rows")
+        names = [each.name for each in read_sources(session)]
+        explained = [_changed_in_place(names)] if differing and names else []
+        return problems + explained + differing, notes
 
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Nothing else is here; sources may have been dropped just now."""
@@ -291,7 +302,7 @@ class ExternalRecords(Records):
             before = read_sources(session)
             counting = SourceCounter.of(state.configuration, transaction.keyring, read_suppressed(session))
             try:
-                counted = counting.count_all(before) if before else Recount((), ())
+                counted = counting.count_all(before)
             except ArmnesiaError:
                 return tuple(each.name for each in before)
             decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(session)]
@@ -305,7 +316,17 @@ class ExternalRecords(Records):
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """Each source, and whether it has to be counted again."""
-        return tuple(HeldSource(each.name, each.recount or None) for each in read_sources(session))
+        return tuple(
+            HeldSource(
+                each.name,
+                each.recount or None,
+                dict(each.address["columns"]),
+                tuple(each.address.get("where", ())),
+                each.address.get("ordered_by"),
+                each.ingest_command,
+            )
+            for each in read_sources(session)
+        )
 
     def drop_sources(self, session: Session, names: Iterable[str]) -> None:
         """Remove sources that no longer exist: their rows no longer count."""
@@ -323,6 +344,15 @@ def by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int,
     """Sums by the number of their decision, 0 for a key that there is not, and the arm."""
     number_of = {each.key: each.number for each in decisions}
     return {(number_of.get(key, 0), arm): own for (key, arm), own in sums.items()}
+
+
+def _changed_in_place(names: Sequence[str]) -> str:
+    """Say what differing statistics mean; nothing is held of single sources, so none can be singled out."""
+    where = f"source {names[0]!r}" if len(names) == 1 else f"one of the sources {listed(names, 5)}"
+    return (
+        f"{where} may have changed in a way that only counting shows: rows were changed in their place, or"
+        " rows that were given with a request were not all of it; armnesia rebuild counts all sources again"
+    )
 
 
 def _not_counted(lookup: SourceLookup) -> VaultError:

@@ -13,10 +13,9 @@ from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.near_spellings import (
-    float_spellings,
     has_control_characters,
     near_spellings,
-    same_spellings,
+    spellings_of_held,
 )
 from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.suppression import RequestHistory
@@ -72,8 +71,7 @@ def refuse_similar_names(
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
-    # Text with other white space, or in another normal form, is the same name already.
-    same = float_spellings if target.users and user_type is UserType.TEXT else same_spellings
+    same = partial(spellings_of_held, of_user=bool(target.users), user_type=user_type)
     spellings = (
         (name, spelling)
         for name, has_rows in named

@@ -29,16 +29,9 @@ class SourceCounter:
     names: UserNames = field(default_factory=UserNames)
 
     @classmethod
-    def of(
-        cls,
-        configuration: Configuration,
-        keyring: Keyring,
-        suppressed: Suppressed,
-        user_type: UserType | None = None,
-    ) -> "SourceCounter":
-        """Of a vault; `user_type` is how people are named, if that is not fixed yet."""
-        names = UserNames.of(configuration.user_type or user_type)
-        return cls(configuration, keyring, suppressed, names)
+    def of(cls, configuration: Configuration, keyring: Keyring, suppressed: Suppressed) -> "SourceCounter":
+        """Of a vault."""
+        return cls(configuration, keyring, suppressed, UserNames.of(configuration.user_type))
 
     def count(
         self, source: Source, *, refuses_spellings: bool = False, checked_before: bool = False

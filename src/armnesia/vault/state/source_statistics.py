@@ -72,8 +72,6 @@ def with_recounted(
 def refuse_retired_arms(state: State, sums: Sums, before: Iterable[VaultDecision] = ()) -> None:
     """Refuse rows of arms that their decision refuses, where there are more of them than before."""
     configuration = state.configuration
-    if not any(rule.new_rows == "refuse" for rule in configuration.arms):
-        return
     known = {each.key: each.statistics.counts for each in before}
     for (key, arm), (count, _) in sorted(sums.items()):
         counted = known[key][arm] if key in known else 0
