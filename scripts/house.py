@@ -78,6 +78,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("running",),
         ("api",),
         ("opendsr",),
+        ("pages",),
         ("app", "client"),
         ("server",),
         ("__init__",),

@@ -18,6 +18,7 @@ from armnesia.service.opendsr.desk import Desk
 from armnesia.service.opendsr.endpoints import router as opendsr_router
 from armnesia.service.opendsr.errors import PREFIX, error_response
 from armnesia.service.opendsr.processor import Processor
+from armnesia.service.pages import mount
 from armnesia.service.problems import (
     Problem,
     ProblemDetails,
@@ -43,11 +44,13 @@ def create_app(
     headers: Mapping[str, str] | None = None,
     processor: Processor | None = None,
     hosts: Collection[str] | None = None,
+    secure_cookies: bool = False,
 ) -> FastAPI:
     """Make the application over a vault; `open_vault` makes a new connection to it.
 
     `headers` are added to every answer. With a `processor`, requests of controllers are taken by OpenDSR.
     `hosts` are the names under which it may be called; without them the server in front has to check that.
+    `secure_cookies`: browsers reach the page by TLS only.
 
     >>> app = create_app(lambda: Vault.open("sqlite:///vault.db"))
     >>> sorted(app.openapi()["paths"])[:2]
@@ -78,6 +81,7 @@ def create_app(
         app.include_router(opendsr_router)
         app.state.processor, app.state.desk = processor, Desk(service.worker, processor)
         desks.append(app.state.desk)
+    mount(app, secure_cookies=secure_cookies)
     _tell_problems(app)
     app.add_middleware(
         Frame,

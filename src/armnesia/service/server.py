@@ -121,7 +121,14 @@ def serve(
     headers = _HSTS if address.has_tls else {}
     domains = () if processor is None else (processor.domain,)
     hosts = address.hosts | {checked_name(name) for name in domains}
-    app = create_app(open_vault, settings, headers=headers, processor=processor, hosts=hosts)
+    app = create_app(
+        open_vault,
+        settings,
+        headers=headers,
+        processor=processor,
+        hosts=hosts,
+        secure_cookies=address.has_tls or address.plain_http,
+    )
     _Server(_configuration(app, address), started).run()
 
 

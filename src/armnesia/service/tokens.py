@@ -16,6 +16,7 @@ from armnesia.service.problems import Problem, responses
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Role, Token, Tokens
+from armnesia.vault.results import token_digest
 
 _ROLE, _TOKEN = "x-role", "armnesia.token"
 _BEARER = HTTPBearer(auto_error=False, description="A token, made by `armnesia token create`.")
@@ -58,8 +59,12 @@ class TokenGuard:
 
     async def check(self, text: str) -> Token:
         """The token with this text; refused if there is none, or if it is used too often."""
+        return await self.check_digest(token_digest(text))
+
+    async def check_digest(self, digest: bytes) -> Token:
+        """The token whose text has this digest, as `check` finds it: a session of the page keeps that."""
         await self._refresh()
-        found = self._tokens.find(text)
+        found = self._tokens.find_digest(digest)
         if found is None:
             raise Problem("unauthorized")
         wait = self._bucket(found.number).take(time.monotonic())

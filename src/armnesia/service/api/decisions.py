@@ -77,7 +77,7 @@ async def list_decisions(
     service = service_of(request)
     found = await done(service.worker.read(lambda vault: vault.decisions()))
     wanted = dict(_equation(text) for text in where)
-    kept = [each for each in _each(found) if wanted.items() <= each["key"].items()]
+    kept = [each for each in each_decision(found) if wanted.items() <= each["key"].items()]
     end = after + min(limit, service.settings.page)
     return answer(
         {
@@ -104,7 +104,7 @@ async def show_decision(
 ) -> JSONResponse:
     """The arms of one decision."""
     try:
-        found = await done(service_of(request).worker.read(lambda vault: _with_arms(vault, key)))
+        found = await done(service_of(request).worker.read(lambda vault: decision_with_arms(vault, key)))
     except InvalidInputError:
         raise Problem("no-decision") from None
     return answer(found)
@@ -134,7 +134,8 @@ def interval(mean: float, count: int, reward_range: tuple[float, float]) -> list
     return [max(float(low), mean - radius), min(float(high), mean + radius)]
 
 
-def _each(found: ServedDecisions) -> list[dict[str, Any]]:
+def each_decision(found: ServedDecisions) -> list[dict[str, Any]]:
+    """All decisions, each with its id."""
     return [{"id": decision_id(each["key"]), **each} for each in found.to_dict()["decisions"]]
 
 
@@ -145,8 +146,9 @@ def _equation(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _with_arms(vault: Vault, text: str) -> dict[str, Any]:
-    key = _key(text)
+def decision_with_arms(vault: Vault, text: str) -> dict[str, Any]:
+    """The decision with this id, and the numbers of its arms."""
+    key = key_of(text)
     served, status = vault.decide(key), vault.status(scores=True, where=key)
     own = dict(served.key or {})
     arms = [
@@ -163,7 +165,12 @@ def _with_arms(vault: Vault, text: str) -> dict[str, Any]:
     }
 
 
-def _key(text: str) -> dict[str, str] | None:
+def key_of(text: str) -> dict[str, str] | None:
+    """The key of the decision with this id.
+
+    >>> key_of("country=DE&age=18..30"), key_of("only")
+    ({'country': 'DE', 'age': '18..30'}, None)
+    """
     if text == ONLY:
         return None
     try:

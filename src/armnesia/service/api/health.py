@@ -63,7 +63,12 @@ async def live(request: Request) -> JSONResponse:
 )
 async def health(request: Request) -> JSONResponse:
     """Status 503 if the vault cannot be read or its last verification found problems."""
-    service = service_of(request)
+    facts = await health_facts(service_of(request))
+    return answer(facts, 503 if facts["status"] == "failing" else 200)
+
+
+async def health_facts(service: Service) -> dict[str, Any]:
+    """The state of a service and its vault."""
     facts: dict[str, Any] = {
         "status": "ok",
         "database": "ok",
@@ -81,7 +86,7 @@ async def health(request: Request) -> JSONResponse:
         facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
     if service.verified is not None and not service.verified.holds:
         facts["status"] = "failing"
-    return answer(facts, 503 if facts["status"] == "failing" else 200)
+    return facts
 
 
 def _facts(vault: Vault) -> dict[str, Any]:

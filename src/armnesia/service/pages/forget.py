@@ -1,0 +1,209 @@
+"""Forgetting: whom, what that would do, the confirmation, and the certificates."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.datastructures import UploadFile
+from starlette.responses import RedirectResponse, Response
+
+from armnesia.core.errors import ArmnesiaError, InvalidInputError
+from armnesia.service.pages.certificate_files import current, zipped
+from armnesia.service.pages.names import checked_names, typed_names, uploaded_names
+from armnesia.service.pages.preview import guarantee_sentence, preview_request, shown_places
+from armnesia.service.pages.routing import PageRoute, Refusal, Signed, field, form_of, needs, sentence_of
+from armnesia.service.pages.templating import is_part, rendered
+from armnesia.service.pages.work import Job, Kind, OpenedFor, Prepared
+from armnesia.service.problems import Problem, problem_of
+from armnesia.service.running import Service, done, service_of
+from armnesia.service.structured_log import described, log
+from armnesia.vault import Role, Vault
+from armnesia.vault.keys.canonical_json import utc_now
+
+router = APIRouter(route_class=PageRoute)
+_SECONDS_TO_WAIT = 1.0
+"""Most requests are answered sooner, and need no progress."""
+_RUNNING: set["asyncio.Task[None]"] = set()
+
+
+@router.get("/page/forget", **needs(Role.OPERATOR))
+async def show_form(request: Request) -> Response:
+    """Whom to forget."""
+    return _form(request, "", "")
+
+
+def _form(request: Request, names: str, error: str, kind: Kind = "users") -> Response:
+    values = {
+        "names": names,
+        "error": error,
+        "kind": kind,
+        "most": service_of(request).settings.names,
+    }
+    return rendered(request, "forget.html", values, status=422 if error else 200)
+
+
+@router.post("/page/forget/preview", **needs(Role.OPERATOR))
+async def preview(request: Request, visitor: Signed) -> Response:
+    """What forgetting them would do; the names are kept in the session until that is confirmed."""
+    form = await form_of(request)
+    kind: Kind = "records" if field(form, "kind") == "records" else "users"
+    try:
+        names = checked_names(await _names(form), service_of(request).settings.names)
+        prepared = Prepared(kind, names)
+        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
+    except InvalidInputError as error:  # it quotes names to whoever has typed them, and to nobody else
+        sentence = str(error).replace("; nothing was changed", "")
+        return _form(request, field(form, "names"), sentence, kind)
+    return _preview(request, visitor, prepared, found)
+
+
+async def _names(form: Any) -> list[str]:
+    uploaded = form.get("file")
+    if isinstance(uploaded, UploadFile) and uploaded.filename:
+        if field(form, "names"):
+            raise InvalidInputError("Give names or a file, not both.")
+        return uploaded_names(await uploaded.read(), field(form, "column"))
+    return typed_names(field(form, "names"))
+
+
+@router.post("/page/forget/spelling", **needs(Role.OPERATOR))
+async def choose_spelling(request: Request, visitor: Signed) -> Response:
+    """Preview a request again, by the spellings of the vault or by those that were typed."""
+    form = await form_of(request)
+    prepared = _prepared(visitor, field(form, "prepared"))
+    worker = service_of(request).worker
+    if field(form, "choice") == "vault":
+        before = await done(worker.read(lambda vault: preview_request(vault, prepared)))
+        misspelled = before.similar.keys() & set(before.preview.not_held)
+        kept = [name for name in prepared.names if name not in misspelled]
+        names = [*kept, *(other for others in before.similar.values() for other in others)]
+        prepared = Prepared(prepared.kind, checked_names(names, service_of(request).settings.names))
+    else:
+        prepared = Prepared(prepared.kind, prepared.names, exactly=True)
+    chosen = prepared
+    found = await done(worker.read(lambda vault: preview_request(vault, chosen)))
+    return _preview(request, visitor, prepared, found)
+
+
+def _preview(request: Request, visitor: Signed, prepared: Prepared, found: Any) -> Response:
+    own = found.own
+    values = {
+        "prepared": visitor.session.prepared.put(prepared),
+        "words": prepared.words,
+        "names": prepared.names,
+        "kind": prepared.kind,
+        "found": found,
+        "facts": found.preview,
+        "places": shown_places(found),
+        "sentence": None if own is None else guarantee_sentence(own.guarantee),
+    }
+    return rendered(request, "preview.html", values)
+
+
+def _prepared(visitor: Signed, number: str) -> Prepared:
+    found = visitor.session.prepared.get(number)
+    if found is None:
+        raise Refusal("not-prepared", "This preview is no longer kept; make it again.", 409)
+    return found
+
+
+@router.post("/page/forget/confirm", **needs(Role.OPERATOR))
+async def confirm(request: Request, visitor: Signed) -> Response:
+    """Forget them, once, however often the button is pressed."""
+    prepared = _prepared(visitor, field(await form_of(request), "prepared"))
+    if not prepared.job:
+        job = Job(prepared.words, prepared.kind, len(prepared.names), utc_now())
+        prepared.job = visitor.session.jobs.put(job)
+        task = asyncio.create_task(_run(service_of(request), prepared, job))
+        _RUNNING.add(task)
+        task.add_done_callback(_RUNNING.discard)
+        await asyncio.wait([task], timeout=_SECONDS_TO_WAIT)
+    return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
+
+
+async def _run(service: Service, prepared: Prepared, job: Job) -> None:
+    """Answer a request, and open the certificate of everybody in it."""
+    try:
+        result = await done(service.worker.forget(prepared.to_request()))
+        facts = result.to_dict()
+        service.metrics.deletions.labels(facts["unlearner"] or "none").inc()
+        job.result = {name: value for name, value in facts.items() if name != "certificate"}
+        job.stage = "certificates"
+        await done(service.worker.write(lambda vault: _open_certificates(vault, prepared, job)))
+        job.stage = "done"
+    except Exception as error:
+        log("request of the page refused", {"problem": problem_of(error).kind, **described(error)})
+        job.refusal = sentence_of(error) if isinstance(error, ArmnesiaError | Problem) else _FAILED
+        job.stage = "refused"
+    finally:
+        prepared.names = ()
+
+
+_FAILED = "The service failed; its log says where, and the ledger says whether the request was answered."
+
+
+def _open_certificates(vault: Vault, prepared: Prepared, job: Job) -> None:
+    for name, certificate in vault.certificates(**{prepared.kind: list(prepared.names)}):
+        if certificate is not None and certificate.opening is not None:
+            sequence = int(certificate.body["sequence"])
+            job.certificates.append(OpenedFor(name, sequence, certificate.opening, certificate.held))
+
+
+def _job(visitor: Signed, number: str) -> Job:
+    found = visitor.session.jobs.get(number)
+    if found is None:
+        raise Refusal("no-job", "This session has no such request; the ledger has all that were made.", 404)
+    return found
+
+
+@router.get("/page/forget/jobs/{number}", **needs(Role.OPERATOR))
+async def show_job(request: Request, visitor: Signed, number: str) -> Response:
+    """How far a request is, or what it did."""
+    values = {"job": _job(visitor, number), "number": number}
+    if is_part(request):
+        return rendered(request, "parts/job.html", values)
+    return rendered(request, "job.html", values)
+
+
+@router.get("/page/forget/jobs/{number}/certificate", **needs(Role.OPERATOR))
+async def print_certificate(request: Request, visitor: Signed, number: str, place: int = 1) -> Response:
+    """A certificate that names its person, to be printed."""
+    opened = _opened(_job(visitor, number), place)
+    made = await done(service_of(request).worker.write(lambda vault: current(vault, opened)))
+    values = {
+        "certificate": made,
+        "download": f"/page/forget/jobs/{number}/certificate.json?place={place}",
+        "back": f"/page/forget/jobs/{number}",
+    }
+    return rendered(request, "certificate.html", values)
+
+
+@router.get("/page/forget/jobs/{number}/certificate.json", **needs(Role.OPERATOR))
+async def download_certificate(request: Request, visitor: Signed, number: str, place: int = 1) -> Response:
+    """The file of a certificate that names its person."""
+    opened = _opened(_job(visitor, number), place)
+    made = await done(service_of(request).worker.write(lambda vault: current(vault, opened)))
+    return attachment(made.to_json().encode(), f"certificate-{opened.sequence}.json", "application/json")
+
+
+@router.get("/page/forget/jobs/{number}/certificates.zip", **needs(Role.OPERATOR))
+async def download_all(request: Request, visitor: Signed, number: str) -> Response:
+    """The certificates of all names, each opened for it alone, and a list of whose they are."""
+    job = _job(visitor, number)
+    if not job.certificates:
+        raise Problem("no-certificate")
+    content = await done(service_of(request).worker.write(lambda vault: zipped(vault, job.certificates)))
+    return attachment(content, "certificates.zip", "application/zip")
+
+
+def _opened(job: Job, place: int) -> OpenedFor:
+    if not 1 <= place <= len(job.certificates):
+        raise Problem("no-certificate")
+    return job.certificates[place - 1]
+
+
+def attachment(content: bytes, name: str, media_type: str) -> Response:
+    """A file to be saved, under a name that names nobody."""
+    return Response(
+        content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )

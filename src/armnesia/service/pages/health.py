@@ -1,0 +1,97 @@
+"""The state of the service and its vault, in words."""
+
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from armnesia.core.messages import counted
+from armnesia.service.api.health import health_facts
+from armnesia.service.pages.routing import PageRoute, needs
+from armnesia.service.pages.templating import rendered
+from armnesia.service.problems import KINDS
+from armnesia.service.running import service_of
+from armnesia.vault import Role
+
+router = APIRouter(route_class=PageRoute)
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: whether it is well, and a sentence."""
+
+    what: str
+    state: str
+    """`good`, `waiting` or `bad`."""
+    sentence: str
+
+
+@router.get("/page/health", **needs(Role.READER))
+async def show_health(request: Request) -> Response:
+    """What `GET /health` says, in words."""
+    facts = await health_facts(service_of(request))
+    findings = [
+        _database(facts),
+        _keys(facts),
+        _pin(facts),
+        _erasures(facts),
+        _verified(facts),
+        _queue(facts),
+    ]
+    return rendered(request, "health.html", {"findings": findings, "status": facts["status"]})
+
+
+def _database(facts: dict[str, Any]) -> Finding:
+    if facts["database"] == "ok":
+        entries = counted(facts["ledger_length"], "entry", "entries")
+        return Finding("Database", "good", f"It answers, and its ledger has {entries}.")
+    return Finding("Database", "bad", KINDS[facts["database"]].sentence)
+
+
+def _keys(facts: dict[str, Any]) -> Finding:
+    if facts["keys"] == "ok":
+        return Finding("Keys", "good", "They open the vault, and its seal is unbroken.")
+    return Finding("Keys", "bad", "They could not be checked, because the vault cannot be read.")
+
+
+def _pin(facts: dict[str, Any]) -> Finding:
+    lag = facts["pin_lag"]
+    if lag is None:
+        return Finding("Pinned head", "waiting", "This machine has kept no head of the ledger yet.")
+    if lag == 0:
+        return Finding("Pinned head", "good", "The head that this machine keeps is the newest one.")
+    behind = counted(lag, "entry", "entries")
+    return Finding("Pinned head", "waiting", f"The head that this machine keeps is {behind} behind.")
+
+
+def _erasures(facts: dict[str, Any]) -> Finding:
+    number = facts["pending_erasures"]
+    if not number:
+        return Finding("Erasure", "good", "All deleted bytes have left the files of the database.")
+    hours = (facts["oldest_pending_seconds"] or 0) / 3600
+    since = counted(int(hours), "hour") if hours < 48 else counted(int(hours / 24), "day")
+    sentence = (
+        f"{counted(number, 'erasure')} pending, the oldest for {since}: run armnesia compact and armnesia"
+        " finish, or end whatever reads the database."
+    )
+    return Finding("Erasure", "waiting" if hours < 24 else "bad", sentence)
+
+
+def _verified(facts: dict[str, Any]) -> Finding:
+    found = facts["verified"]
+    if found is None:
+        sentence = "This service has not verified the vault yet; armnesia verify does so at once."
+        return Finding("Verification", "waiting", sentence)
+    if found["holds"]:
+        return Finding("Verification", "good", f"The last one, of {found['time'][:16]}Z, found no problem.")
+    problems = counted(found["problems"], "problem")
+    sentence = f"The last one, of {found['time'][:16]}Z, found {problems}: armnesia verify names them."
+    return Finding("Verification", "bad", sentence)
+
+
+def _queue(facts: dict[str, Any]) -> Finding:
+    waiting = facts["waiting"]
+    if waiting < 100:
+        return Finding(
+            "Queue", "good", f"{counted(waiting, 'request waits', 'requests wait')} to be written."
+        )
+    return Finding("Queue", "waiting", f"{waiting:,} requests wait to be written; new ones take longer.")

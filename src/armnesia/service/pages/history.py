@@ -1,0 +1,78 @@
+"""Why a decision serves its arm, and since when: what the ledger says of it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from armnesia.vault import Entry, Vault
+
+_AT_ONCE, _MOST = 500, 5_000
+"""Entries of the ledger that are read at a time, and at most."""
+BY_WORDS = {
+    "default": "default arm: no records yet",
+    "learner": "best by the records",
+    "release": "drawn after a deletion",
+}
+KIND_WORDS = {
+    "init": "Vault created",
+    "actions": "Arms fixed by the first rows",
+    "add_arm": "Arm added",
+    "retire_arm": "Arm retired",
+    "user_type": "Form of names fixed",
+    "correct": "Rows corrected",
+    "forget": "People or records forgotten",
+    "nothing_held": "Request answered: nothing was held",
+    "erase_source": "Rows erased at a source",
+    "readmit": "People or records readmitted",
+    "policy": "Policy changed",
+    "rotate_signing": "New signing key",
+    "rotate_digest": "New digest key",
+    "restore": "Restored from a backup",
+    "rebuild": "Statistics computed again",
+    "succeeded": "Succeeded by another vault",
+}
+_MAY_CHANGE = {"forget", "add_arm", "retire_arm", "correct", "restore", "rebuild", "init"}
+
+
+class Reason(NamedTuple):
+    """Why an arm is served, and the last ledger entry that has to do with it."""
+
+    sentence: str
+    entry: Entry | None
+    entry_words: str
+
+
+def newest_first(vault: Vault, most: int = _MOST) -> Iterator[Entry]:
+    """The entries of the ledger, the newest first, and not more than so many."""
+    end, left = vault.head.sequence, most
+    while end > 0 and left > 0:
+        number = min(_AT_ONCE, end, left)
+        yield from reversed(vault.ledger(after=end - number, most=number))
+        end, left = end - number, left - number
+
+
+def reason_of(vault: Vault, key: Mapping[str, str] | None, by: str) -> Reason:
+    """Why the decision with this key serves its arm."""
+    entry = next((each for each in newest_first(vault) if _concerns(each, key, by)), None)
+    if by == "release":
+        sentence = "The arm was drawn when records were forgotten, and stays until other records come in."
+        return Reason(sentence, entry, "The deletion")
+    if by == "default":
+        sentence = "There are no records yet, so that the default arm is served."
+        return Reason(sentence, entry, "The last entry of the ledger that may concern it")
+    sentence = (
+        "The arm is the best by the records that the vault has now: the one whose mean is surely high. New"
+        " records make no ledger entry, so that the ledger does not say since when."
+    )
+    return Reason(sentence, entry, "The last entry of the ledger that may have changed it")
+
+
+def _concerns(entry: Entry, key: Mapping[str, str] | None, by: str) -> bool:
+    """Whether an entry may have changed what a decision serves; where the ledger conceals it, it may."""
+    facts: Mapping[str, Any] = entry.fields
+    if by == "release" and entry.kind != "forget":
+        return False
+    if entry.kind == "forget" and "decisions" in facts:
+        return any(each["key"] == key and not each.get("kept") for each in facts["decisions"])
+    if entry.kind in ("add_arm", "retire_arm") and key is not None:
+        return dict(facts.get("where") or {}).items() <= dict(key).items()
+    return entry.kind in _MAY_CHANGE and not facts.get("kept")

@@ -1,0 +1,204 @@
+"""What a request would do, by the vault's own method and, beside it, by the others that its policy allows."""
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from armnesia.core.errors import ArmnesiaError, SimilarNameError
+from armnesia.privacy import Guarantee, Level
+from armnesia.service.pages.work import Prepared
+from armnesia.unlearners import UNLEARNERS
+from armnesia.vault import Configuration, Preview, Vault
+
+_MOST_DECISIONS, _MOST_ARMS, _MOST_COLUMNS = 20, 6, 4
+METHOD_WORDS = {
+    "rollback": "decides anew, without the records",
+    "gaussian": "adds noise to the scores of the arms",
+    "centred_gaussian": "adds noise to the scores, centred between what the records could have been",
+    "adaptive": "adds noise, or decides anew, whichever costs less",
+    "strict_adaptive": "as adaptive, without looking at the earlier decision",
+    "mixing": "mixes the earlier decision with a new one",
+    "multi_source": "adds noise, for records of several arms",
+    "imitation_rollback": "decides anew by the counts of the arms",
+    "frozen_rollback": "decides anew, with the penalties as they were",
+    "tilt": "draws among the arms near the top, by their chances to be best",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A decision that a request touches, and the chances there."""
+
+    key: Mapping[str, str]
+    counts: Mapping[Hashable, int]
+    served: Any
+    chances: Mapping[Hashable, float]
+
+    @property
+    def change(self) -> float:
+        """The probability that another arm is served afterwards."""
+        return max(0.0, 1 - self.chances.get(self.served, 0.0))
+
+    @property
+    def likely(self) -> list[tuple[Hashable, float]]:
+        """The arms that are likeliest to be served afterwards."""
+        possible = [(arm, chance) for arm, chance in self.chances.items() if chance > 0]
+        return sorted(possible, key=lambda each: -each[1])[:_MOST_COLUMNS]
+
+    @property
+    def largest(self) -> list[tuple[Hashable, int]]:
+        """The arms that lose most records."""
+        touched = [(arm, count) for arm, count in self.counts.items() if count]
+        return sorted(touched, key=lambda each: -each[1])[:_MOST_ARMS]
+
+    @property
+    def more(self) -> int:
+        """How many other arms lose records."""
+        return sum(count > 0 for count in self.counts.values()) - len(self.largest)
+
+
+@dataclass(frozen=True)
+class Method:
+    """An unlearner, and what it would do with a request."""
+
+    name: str
+    own: bool
+    """Whether it is the vault's own, which answers."""
+    guarantee: Guarantee
+    places: tuple[Place, ...]
+
+    @property
+    def words(self) -> str:
+        """How it works."""
+        return METHOD_WORDS.get(self.name, "")
+
+    @property
+    def changes(self) -> float:
+        """The expected number of decisions that change."""
+        return sum(place.change for place in self.places)
+
+    @property
+    def likeliest(self) -> list[Place]:
+        """The decisions that are likeliest to change."""
+        possible = [place for place in self.places if place.change > 0]
+        return sorted(possible, key=lambda place: -place.change)[:3]
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """What a person sees before they confirm."""
+
+    preview: Preview
+    methods: tuple[Method, ...]
+    """The vault's own first."""
+    similar: Mapping[str, tuple[str, ...]]
+    """Spellings that the vault holds, by the name that was asked for."""
+
+    @property
+    def own(self) -> Method | None:
+        """The method that will answer; None if nothing is held."""
+        return self.methods[0] if self.methods else None
+
+    @property
+    def arms(self) -> list[Hashable]:
+        """The arms with a chance to be served, the likeliest first; a page has room for a few."""
+        own = self.own
+        if own is None:
+            return []
+        chances = {
+            arm: max(place.chances.get(arm, 0.0) for method in self.methods for place in method.places)
+            for place in own.places
+            for arm in place.counts
+        }
+        possible = [arm for arm, chance in chances.items() if chance > 0]
+        return sorted(possible, key=lambda arm: -chances[arm])[:_MOST_COLUMNS]
+
+
+def preview_request(vault: Vault, prepared: Prepared) -> Previewed:
+    """Preview a request; one that the vault holds in other spellings is a question, not an error."""
+    named: dict[str, Any] = {prepared.kind: list(prepared.names)}
+    try:
+        preview = vault.preview(**named, exactly=prepared.exactly)
+    except SimilarNameError as error:
+        nothing = vault.preview(**named, exactly=True)
+        return Previewed(nothing, (), error.similar)
+    if preview.release is None:
+        return Previewed(preview, (), {})
+    own = _method(preview, own=True)
+    return Previewed(preview, (own, *_others(vault, named, own)), {})
+
+
+def _others(vault: Vault, named: Mapping[str, Any], own: Method) -> list[Method]:
+    """The other unlearners that the policy allows, at the vault's budget or else the largest allowed."""
+    budget = _budget(vault.configuration)
+    found = []
+    for name in UNLEARNERS:
+        if name == own.name:
+            continue
+        try:
+            preview = vault.preview(**named, exactly=True, unlearner=name, **budget)
+        except ArmnesiaError:  # the policy does not allow it, or it cannot answer this request
+            continue
+        if preview.fallback_because is None and preview.release is not None:
+            found.append(_method(preview, own=False))
+    levels = list(Level)
+    return sorted(found, key=lambda each: (levels.index(each.guarantee.level), each.changes))
+
+
+def _budget(configuration: Configuration) -> dict[str, Any]:
+    if configuration.epsilon or configuration.delta:
+        return {"epsilon": configuration.epsilon, "delta": configuration.delta}
+    return {"epsilon": configuration.policy.max_epsilon, "delta": configuration.policy.max_delta}
+
+
+def _method(preview: Preview, *, own: bool) -> Method:
+    assert preview.release is not None
+    assert preview.unlearner is not None
+    if preview.decisions is None:
+        places = [Place({}, preview.counts, preview.served_before, preview.probabilities or {})]
+    else:
+        each = preview.to_dict()["decisions"]
+        places = [
+            Place(one["key"], one["counts"], one["served_before"], one["probabilities"]) for one in each
+        ]
+    return Method(preview.unlearner, own, preview.release.guarantee, tuple(places))
+
+
+def guarantee_sentence(guarantee: Guarantee) -> str:
+    """What a guarantee says, in one plain sentence.
+
+    >>> print(guarantee_sentence(Guarantee(0.0, 0.0, Level.RETAINED)))
+    What is served afterwards is decided exactly as if these records had never been here.
+    >>> print(guarantee_sentence(Guarantee(1.0, 1e-5, Level.REQUEST_SHAPE)))
+    Nobody can tell what is served afterwards from what would be served without the deleted rewards with odds
+    better than 2.72 to 1 (ε = 1), but for a chance of 1e-05 (δ); how many records of each arm were deleted is
+    not concealed.
+    """
+    open_shape = {
+        Level.RETAINED: "",
+        Level.REQUEST_SHAPE: "how many records of each arm were deleted is not concealed",
+        Level.ORIGINAL_DECISION: (
+            "how many records of each arm were deleted, and what was served before, is not concealed"
+        ),
+    }[guarantee.level]
+    if guarantee.epsilon == guarantee.delta == 0:
+        if not open_shape:
+            return "What is served afterwards is decided exactly as if these records had never been here."
+        return f"What is served afterwards says nothing of the deleted rewards; {open_shape}."
+    if guarantee.is_vacuous:
+        return "This budget guarantees nothing."
+    odds = math.exp(min(guarantee.epsilon, 700.0))
+    chance = f", but for a chance of {guarantee.delta:.2g} (δ)" if guarantee.delta else ""
+    without = "these records" if guarantee.level is Level.RETAINED else "the deleted rewards"
+    more = f"; {open_shape}" if open_shape else ""
+    return (
+        f"Nobody can tell what is served afterwards from what would be served without {without} with odds"
+        f" better than {odds:.3g} to 1 (ε = {guarantee.epsilon:.3g}){chance}{more}."
+    )
+
+
+def shown_places(previewed: Previewed) -> tuple[Place, ...]:
+    """The first decisions that are touched: a page has no room for hundreds."""
+    own = previewed.own
+    return () if own is None else own.places[:_MOST_DECISIONS]

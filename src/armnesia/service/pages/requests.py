@@ -1,0 +1,80 @@
+"""What is to be done: requests of controllers, pending erasures, and certificates to be issued again."""
+
+from datetime import timedelta
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from armnesia.service.opendsr.desk import COMPLETED, time_text
+from armnesia.service.opendsr.endpoints import controller_of
+from armnesia.service.pages.history import newest_first
+from armnesia.service.pages.routing import PageRoute, Signed, needs
+from armnesia.service.pages.templating import rendered
+from armnesia.service.problems import KINDS
+from armnesia.service.running import done, service_of
+from armnesia.vault import Entry, Role, SubjectRequest, Token, Vault
+from armnesia.vault.keys.canonical_json import parse_time
+from armnesia.vault.ledger.certificate_text import CERTIFIED
+
+router = APIRouter(route_class=PageRoute)
+_MOST, _SEARCHED = 20, 1_000
+_DAYS = timedelta(days=30)
+_STATUS_WORDS = {
+    "pending": "waiting: can still be cancelled",
+    "in_progress": "in progress",
+    "completed": "completed",
+    "cancelled": "cancelled by the controller",
+}
+
+
+@router.get("/page/requests", **needs(Role.OPERATOR))
+async def show_requests(request: Request, visitor: Signed) -> Response:
+    """The queue, the requests of this session, and the last deletions of all."""
+    found = await done(service_of(request).worker.write(lambda vault: _facts(vault, visitor.token)))
+    values = {
+        **found,
+        "opendsr": hasattr(request.app.state, "desk"),
+        "sees_all": visitor.token.role is Role.ADMIN,
+        "jobs": list(visitor.session.jobs),
+    }
+    return rendered(request, "requests.html", values)
+
+
+def _facts(vault: Vault, token: Token) -> dict[str, Any]:
+    own = [
+        each
+        for each in vault.subject_requests()
+        if token.role is Role.ADMIN or each.controller == controller_of(token)
+    ]
+    own.sort(key=lambda each: (each.status in (COMPLETED, "cancelled"), each.due))
+    last = [each for each in newest_first(vault, _SEARCHED) if each.kind in CERTIFIED][:_MOST]
+    return {
+        "subject_requests": [_subject_request(each) for each in own[:200]],
+        "pending": vault.pending_erasures(),
+        "to_reissue": vault.status().to_reissue,
+        "deletions": [_deletion(vault, each) for each in last],
+    }
+
+
+def _subject_request(request: SubjectRequest) -> dict[str, Any]:
+    return {
+        "id": request.id,
+        "controller": request.controller,
+        "received": request.received,
+        "due": request.due,
+        "status": _STATUS_WORDS[request.status],
+        "open": request.status in ("pending", "in_progress"),
+        "obstacle": KINDS[request.obstacle].sentence if request.obstacle else "",
+        "sequence": request.sequence,
+    }
+
+
+def _deletion(vault: Vault, entry: Entry) -> dict[str, Any]:
+    return {
+        "sequence": entry.sequence,
+        "time": entry.time,
+        "held": entry.kind == "forget",
+        "erasure": vault.deletion(entry.sequence)["erasure"],
+        "due": time_text(parse_time(entry.time) + _DAYS),
+    }

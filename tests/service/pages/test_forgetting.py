@@ -1,0 +1,321 @@
+"""Forgetting by the page, without a browser: previews, spellings, certificates and lists."""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnesia.core.errors import VaultBusyError
+from armnesia.privacy import Guarantee, Level
+from armnesia.service.pages import forget as forget_page
+from armnesia.service.pages.preview import guarantee_sentence, preview_request
+from armnesia.service.pages.work import Prepared
+from armnesia.service.vault_worker import VaultWorker
+from armnesia.unlearners import UNLEARNERS
+from armnesia.vault import Certificate, Configuration, Policy, UserType
+from tests.databases import Place, fresh_place
+from tests.service.pages.clients import PageClient, at_the_page, prepared_in
+from tests.service.servers import PEOPLE, Served, log_of, serving
+
+ANY_METHOD = Policy(2.0, 1e-3, tuple(Level))
+BY_PAGE = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT, policy=ANY_METHOD)
+ONE = Configuration(actions=("A", "B"), user_type=UserType.TEXT, policy=ANY_METHOD)
+MANY = tuple(f"person-{number:03}" for number in range(60))
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[PageClient]:
+    with at_the_page(served) as client:
+        yield client
+
+
+def test_one_person_from_preview_to_certificate(served: Served, client: PageClient, tmp_path: Path) -> None:
+    previewed = client.preview(PEOPLE[0])
+    with served.place.open() as vault:
+        assert vault.head.sequence == 1, "a preview writes nothing"
+        expected = vault.preview(users=[PEOPLE[0]])
+    assert "Forget 1 person?" in previewed.text
+    assert f"<dd>{expected.records}</dd>" in previewed.text
+    assert "as if these records had never been here" in previewed.text
+    answer = client.confirm(previewed)
+    assert f"{expected.records} records deleted." in answer.text
+    file = client.get(f"{answer.url.path}/certificate.json")
+    assert file.headers["content-disposition"] == 'attachment; filename="certificate-2.json"'
+    certificate = Certificate.from_json(file.content)
+    assert certificate.opening is not None
+    assert certificate.opening["request"]["users"] == [PEOPLE[0]]
+    with served.place.open() as vault:
+        assert certificate.verify(vault.public_keys()) == []
+        assert vault.forget(users=[PEOPLE[0]]).repeated
+        assert vault.verify().holds
+    printed = client.get(f"{answer.url.path}/certificate").text
+    for words in (PEOPLE[0], "Certificate of deletion", certificate.signature.hex()):
+        assert words in printed
+
+
+def test_the_button_answers_once(served: Served, client: PageClient) -> None:
+    previewed = client.preview(PEOPLE[1])
+    first, second = client.confirm(previewed), client.confirm(previewed)
+    assert first.url == second.url
+    with served.place.open() as vault:
+        assert vault.head.sequence == 2
+    again = client.preview(PEOPLE[1])
+    assert "This request was answered before." in again.text
+    assert "Answered before" in client.confirm(again).text
+    with served.place.open() as vault:
+        assert vault.head.sequence == 2
+
+
+@pytest.mark.parametrize("choice", ["vault", "typed"])
+def test_another_spelling_is_a_question(served: Served, client: PageClient, choice: str) -> None:
+    asked = client.preview("CEM-4711", PEOPLE[3])
+    assert "Is this how the vault spells it?" in asked.text
+    assert '<span class="who">cem-4711</span>' in asked.text
+    assert "forget/confirm" not in asked.text
+    previewed = client.post("/page/forget/spelling", {"prepared": prepared_in(asked), "choice": choice})
+    client.confirm(previewed)
+    with served.place.open() as vault:
+        held = {
+            name: certificate.held
+            for name, certificate in vault.certificates(users=[PEOPLE[3]])
+            if certificate
+        }
+        assert held == {PEOPLE[3]: True}
+        left = vault.preview(users=["cem-4711"])
+        assert left.repeated == (choice == "vault")
+        assert (left.held > 0) == (choice == "typed")
+
+
+@pytest.mark.filterwarnings("ignore:user column")
+def test_a_spelling_that_holds_rows_itself_is_kept_beside_the_other(sqlite_place: Place) -> None:
+    with serving(sqlite_place, log=log_of(("7", "7.0"))) as served, at_the_page(served) as client:
+        asked = client.preview("7")
+        assert '<span class="who">7.0</span>' in asked.text
+        form = {"prepared": prepared_in(asked), "choice": "vault"}
+        assert "8 records deleted." in client.confirm(client.post("/page/forget/spelling", form)).text
+
+
+def test_nobody_of_this_name(served: Served, client: PageClient) -> None:
+    previewed = client.preview("quite somebody else")
+    assert "The vault holds nothing under this name." in previewed.text
+    answer = client.confirm(previewed)
+    assert "The vault held nothing." in answer.text
+    with served.place.open() as vault:
+        assert vault.ledger(after=1)[0].kind == "nothing_held"
+    assert "nothing was held" in client.get(f"{answer.url.path}/certificate").text
+
+
+def test_a_list_is_one_request_and_everybody_gets_a_certificate(sqlite_place: Place) -> None:
+    with serving(sqlite_place, ONE, log=log_of(MANY)) as served, at_the_page(served) as client:
+        table = "who,number\n" + "".join(f"{name},{place}\n" for place, name in enumerate(MANY[:40]))
+        previewed = client.post(
+            "/page/forget/preview",
+            {"column": "who", "kind": "users"},
+            files={"file": ("list.csv", (table + "nobody-here,1\n").encode(), "text/csv")},
+        )
+        assert "Forget 41 people?" in previewed.text
+        assert "1 name of which the vault holds nothing" in previewed.text
+        answer = client.confirm(previewed)
+        assert "160 records deleted." in answer.text
+        archive = zipfile.ZipFile(io.BytesIO(client.get(f"{answer.url.path}/certificates.zip").content))
+        index = list(csv.DictReader(io.StringIO(archive.read("index.csv").decode())))
+        assert [row["name"] for row in index] == [*MANY[:40], "nobody-here"] or len(index) == 41
+        with served.place.open() as vault:
+            assert vault.head.sequence == 2
+            keys = vault.public_keys()
+        for row in index:
+            certificate = Certificate.from_json(archive.read(row["file"]))
+            assert certificate.verify(keys) == []
+            assert certificate.opening is not None
+            assert certificate.opening["request"]["users"] == [row["name"]]
+            assert row["held"] == ("no" if row["name"] == "nobody-here" else "yes")
+
+
+def test_records_by_their_ids(served: Served, client: PageClient) -> None:
+    previewed = client.preview("record-3", "record-4", kind="records")
+    assert "Forget 2 records?" in previewed.text
+    assert "2 records deleted." in client.confirm(previewed).text
+    with served.place.open() as vault:
+        assert vault.n_records == 18
+
+
+@pytest.mark.parametrize(
+    ("fields", "file", "sentence"),
+    [
+        ({}, None, "Type or paste at least one name, or choose a file."),
+        ({"names": " \n "}, None, "Type or paste at least one name"),
+        ({"names": "\n".join(map(str, range(1001)))}, None, "At most 1,000 names are taken at once"),
+        ({"names": "a"}, b"b\n", "Give names or a file, not both."),
+        ({}, b"a,b\n1,2\n", "The file has 2 columns; say which of them has the names."),
+        ({"column": "c"}, b"a,b\n1,2\n", "does not have this column."),
+        ({"column": "a"}, b"a,b\n1\n", "line 2 has not."),
+        ({"column": "a"}, b"a,b\n,2\n", "line 2 has none."),
+        ({}, b"\xff\xfe\x00", "must be text or CSV, in UTF-8."),
+        ({}, b"", "The file is empty."),
+        ({"names": "user"}, None, "is the user column"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(
+    shared_client: PageClient, fields: dict[str, str], file: bytes | None, sentence: str
+) -> None:
+    files = {} if file is None else {"files": {"file": ("list.csv", file, "text/csv")}}
+    answer = shared_client.post("/page/forget/preview", fields, **files)
+    assert answer.status_code == 422
+    (error,) = re.findall(r'<p class="error" id="error" role="alert">(.*?)</p>', answer.text)
+    assert sentence in error.replace("&#39;", "'")
+    assert f">{fields.get('names', '').strip()}</textarea>" in answer.text
+
+
+def test_a_preview_is_kept_by_its_session_only(served: Served, client: PageClient) -> None:
+    previewed = client.preview(PEOPLE[0])
+    with at_the_page(served) as other:
+        for path in ("confirm", "spelling"):
+            answer = other.post(f"/page/forget/{path}", {"prepared": prepared_in(previewed)})
+            assert answer.status_code == 409
+            assert "no longer kept" in answer.text
+        done = client.confirm(previewed)
+        for rest in ("", "/certificate", "/certificate.json", "/certificates.zip"):
+            assert other.get(done.url.path + rest).status_code == 404
+    assert client.get(f"{done.url.path}/certificate?place=2").status_code == 404
+    for _ in range(6):
+        client.preview(PEOPLE[1])
+    assert client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)}).status_code == 409
+
+
+def test_a_refusal_is_told_in_one_sentence(
+    served: Served, client: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise VaultBusyError(f"because of {PEOPLE[0]}")
+
+    monkeypatch.setattr(VaultWorker, "forget", refuse)
+    answer = client.confirm(client.preview(PEOPLE[0]))
+    assert "Another process is changing the vault" in answer.text
+    assert PEOPLE[0] not in answer.text
+    monkeypatch.setattr(VaultWorker, "forget", lambda *_: 1 / 0)
+    assert "The service failed" in client.confirm(client.preview(PEOPLE[0])).text
+
+
+def test_progress_is_shown_until_it_is_done(
+    served: Served, client: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forget_page, "_SECONDS_TO_WAIT", 0.0)
+    previewed = client.preview(*PEOPLE[:3])
+    answer = client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
+    assert "<progress" in answer.text
+    assert f'hx-get="{answer.url.path}"' in answer.text
+    for _ in range(200):
+        part = client.get(answer.url.path, headers={"HX-Request": "true"})
+        assert "<html" not in part.text
+        if "<progress" not in part.text:
+            break
+    assert "12 records deleted." in part.text
+
+
+@pytest.mark.parametrize("configuration", [ONE, BY_PAGE], ids=["one decision", "by page"])
+def test_the_methods_beside_the_own_are_those_of_the_policy(
+    sqlite_place: Place, configuration: Configuration
+) -> None:
+    """Their chances are those of `Vault.preview`, asked for each method."""
+    with serving(sqlite_place, configuration, log=log_of(MANY)) as served, served.place.open() as vault:
+        found = preview_request(vault, Prepared("users", ("person-001",)))
+        assert found.own is not None
+        assert found.own.name == "rollback"
+        allowed = {}
+        for name in UNLEARNERS:
+            try:
+                preview = vault.preview(users=["person-001"], unlearner=name, epsilon=2.0, delta=1e-3)
+            except Exception:  # whatever it is, the method is not shown
+                continue
+            allowed[name] = preview
+        assert {method.name for method in found.methods} == set(allowed)
+        assert len(allowed) >= 6
+        for method in found.methods[1:]:
+            facts = allowed[method.name].to_dict()
+            places = facts.get("decisions") or [{**facts, "key": {}}]
+            assert [dict(place.chances) for place in method.places] == [
+                each["probabilities"] for each in places
+            ]
+            for place, each in zip(method.places, places, strict=True):
+                assert place.change == pytest.approx(1 - each["probabilities"][each["served_before"]])
+        with at_the_page(served) as client:
+            text = client.preview("person-001").text
+            assert all(method.name in text for method in found.methods)
+            assert "would void its guarantee" in text
+
+
+def test_a_strict_policy_shows_its_own_method_only(client: PageClient) -> None:
+    assert "The policy of the vault allows no other." in client.preview(PEOPLE[0]).text
+
+
+@pytest.mark.parametrize("level", list(Level))
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (0.5, 1e-4)])
+def test_a_guarantee_is_one_sentence(level: Level, epsilon: float, delta: float) -> None:
+    sentence = guarantee_sentence(Guarantee(epsilon, delta, level))
+    assert sentence.endswith(".")
+    assert sentence.count(". ") == 0
+    assert ("ε" in sentence, "δ" in sentence) == (epsilon > 0, delta > 0)
+    assert ("not concealed" in sentence) == level.sees_shape
+    assert ("served before" in sentence) == level.sees_decision
+
+
+def test_a_decision_changes_on_the_page(sqlite_place: Place) -> None:
+    """B is served because of one person; once they are forgotten, A is."""
+    people = ["ann"] * 300 + ["bob"] * 300
+    log: dict[str, list[Any]] = {
+        "action": ["A"] * 300 + ["B"] * 300,
+        "reward": [number % 2 for number in range(300)] + [1] * 300,
+        "user": people,
+        "id": [str(number) for number in range(600)],
+    }
+    with serving(sqlite_place, log=log) as served, at_the_page(served) as client:
+        assert (
+            '<span class="arm">B</span> <span class="tag">served</span>' in client.get("/page/decisions").text
+        )
+        previewed = client.preview("bob")
+        assert "<dd>100\u00a0%</dd>" in previewed.text
+        assert '<span class="arm">A</span> now' in client.confirm(previewed).text
+        after = client.get("/page/decisions").text
+        assert '<span class="arm">A</span> <span class="tag">served</span>' in after
+        assert "drawn after a deletion" in after
+        assert 'href="/page/ledger/2"' in after
+
+
+def test_the_api_and_the_page_certify_the_same(served: Served, client: PageClient) -> None:
+    client.confirm(client.preview(PEOPLE[0]))
+    with served.http("reader") as http:
+        by_api = http.get("/v1/certificates/2").json()
+    by_page = json.loads(client.get("/page/certificates/2/certificate.json").content)
+    assert by_page == by_api
+    assert by_page["opening"] is None
+
+
+@pytest.mark.slow
+def test_a_certificate_is_issued_again_when_the_erasure_is_complete(tmp_path: Path) -> None:
+    """On PostgreSQL bytes leave the files by `compact`; until then everything says so, with a due date."""
+    with serving(fresh_place("postgresql", tmp_path)) as served, at_the_page(served) as client:
+        answer = client.confirm(client.preview(PEOPLE[0]))
+        assert "The bytes are still in the files of the database" in answer.text
+        first = Certificate.from_json(client.get(f"{answer.url.path}/certificate.json").content)
+        assert first.erasure == "pending"
+        due = datetime.now(UTC) + timedelta(days=30)
+        requests = client.get("/page/requests").text
+        assert f"due {due:%-d %b %Y}" in requests
+        assert "in 29 days" in requests
+        assert "1 erasure pending" in client.get("/page/health").text
+        with served.place.open() as vault:
+            vault.compact()
+            vault.finish()
+            keys = vault.public_keys()
+        again = Certificate.from_json(client.get(f"{answer.url.path}/certificate.json").content)
+        assert again.erasure == "complete"
+        assert again.opening == first.opening
+        assert again.verify(keys) == first.verify(keys) == []
+        assert "All deleted bytes have left the files" in client.get("/page/requests").text
