@@ -414,12 +414,24 @@ class SourceErasure:
 
 
 @dataclass(frozen=True)
+class DroppedSource:
+    """A source that was dropped (`rebuild --without`) before rows of forgotten people were erased there."""
+
+    number: int
+    entry: int
+    """The ledger entry that dropped it."""
+    requests: int
+    """How many requests were answered while it was counted, and are not purged there."""
+
+
+@dataclass(frozen=True)
 class SourceErasures:
     """The sources of an external vault, and whether rows may be erased there."""
 
     permitted: bool
     sources: tuple[SourceErasure, ...]
     head: Head
+    dropped: tuple[DroppedSource, ...] = ()
 
     @property
     def pending(self) -> int:
@@ -427,10 +439,11 @@ class SourceErasures:
         return max((each.pending for each in self.sources), default=0)
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `permitted`, `pending`, `sources` and `head`."""
+        """The keys `permitted`, `pending`, `sources`, `dropped` and `head`."""
         sources = [{**asdict(each), "remains": list(each.remains)} for each in self.sources]
         own = {"permitted": self.permitted, "pending": self.pending}
-        return {**own, "sources": sources, "head": str(self.head)}
+        dropped = [asdict(each) for each in self.dropped]
+        return {**own, "sources": sources, "dropped": dropped, "head": str(self.head)}
 
 
 @dataclass(frozen=True)
@@ -679,14 +692,15 @@ class SavedCertificates:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Whether computing the statistics again changed anything."""
+    """Whether computing the statistics again changed anything, and which sources were dropped."""
 
     changed: bool
     head: Head
+    dropped: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `changed` and `head`."""
-        return {"changed": self.changed, "head": str(self.head)}
+        """The keys `changed`, `head` and `dropped`."""
+        return {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped)}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import IgnoreRetention, Purge, VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import counted
 from armnesia.vault import SourceErasure, SourceErasures
 
 
@@ -52,6 +53,11 @@ def _lines(found: SourceErasures) -> list[str]:
     """What remains at each source, and whether anything may be erased."""
     lines = [
         f"Remains at source {each.number}: {sentence}" for each in found.sources for sentence in each.remains
+    ]
+    lines += [
+        f"Source {each.number} was dropped by ledger entry {each.entry} before its rows were erased there; in"
+        f" certificates it stays as it was: {counted(each.requests, 'request')}."
+        for each in found.dropped
     ]
     if not found.permitted:
         lines.append("This vault may not erase rows at its sources: it was created without that permission.")

@@ -26,6 +26,7 @@ from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.source_counting import SourceCounter, added_up
 from armnesia.vault.state.source_erasures import (
     check_may_erase,
+    dropped_unerased,
     last_erasures,
     read_erasures,
     requests_answered,
@@ -49,8 +50,8 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
         sources: list[CountedSource] = []
         if not connection.records.layout.holds_rows:
             sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-        found = source_statuses(transaction, sources)
-        return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head)
+        found, dropped = source_statuses(transaction, sources), dropped_unerased(transaction, sources)
+        return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head, dropped)
 
 
 def check_erasable(connection: VaultConnection) -> None:

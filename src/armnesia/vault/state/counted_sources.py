@@ -218,11 +218,6 @@ def put_sources(
     return digests, [tables.put_source(*row) for row in changed]
 
 
-def next_number(sources: Iterable[CountedSource]) -> int:
-    """The number of a new source."""
-    return max((each.number for each in sources), default=0) + 1
-
-
 def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
     """Refuse sources of which two share files, or are the same table: rows would count twice."""
     owner_of: dict[str, CountedSource] = {}

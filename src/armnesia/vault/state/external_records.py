@@ -328,16 +328,18 @@ class ExternalRecords(Records):
             for each in read_sources(session)
         )
 
-    def drop_sources(self, session: Session, names: Iterable[str]) -> None:
-        """Remove sources that no longer exist: their rows no longer count."""
+    def drop_sources(self, session: Session, names: Sequence[str]) -> list[int]:
+        """Remove sources that no longer exist, and return their numbers: their rows no longer count."""
         known: dict[str, list[int]] = {}  # one place may have been read by different columns
         for each in read_sources(session):
             known.setdefault(each.name, []).append(each.number)
         for name in names:
             if name not in known:
                 raise unknown_source(name, known)
-            for number in known[name]:
-                tables.delete_source(session, number)
+        dropped = sorted({number for name in names for number in known[name]})
+        for number in dropped:
+            tables.delete_source(session, number)
+        return dropped
 
 
 def by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
