@@ -163,6 +163,8 @@ class Forgotten:
     fallback_because: str | None = None
     may_be_without_user: bool = False
     """Whether some of the people had no rows, while the vault holds rows without a user."""
+    not_held: tuple[str, ...] = ()
+    """The names that had no rows, unless the request was answered before; in no ledger entry and no JSON."""
 
     @property
     def records(self) -> int:

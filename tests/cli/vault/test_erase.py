@@ -6,6 +6,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from armnesia.core.errors import VaultError
 from tests.cli.examples import COLUMNS, USER_COLUMN, contents, write_clicks
 
 SOURCE = ("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN)
@@ -103,3 +104,58 @@ def test_a_managed_vault_cannot_have_the_permission(run: Any, folder: Path) -> N
     assert refused.code == 2
     assert "needs an external vault (--external)" in refused.err
     assert contents(folder) == {}
+
+
+def test_what_fails_at_the_source_after_the_request_is_not_called_refused(
+    run: Any, external: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(external))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("armnesia.logs.erasing.parquet_files.write_without", full)
+        failed = run("forget", "--user", "u1", "--erase-at-source")
+    assert failed.code == 1
+    assert f"{str(external)!r} cannot be used: No space left on device" in failed.err
+    assert "run armnesia erase; the request itself is done" in failed.err
+    assert failed.err.count("\n") == 1
+    assert run("erase").code == 0
+    assert "Source: purged" in run("certificate", "show", "--user", "u1").out
+
+
+def test_a_certificate_that_cannot_be_written_is_not_called_refused(
+    run: Any, external: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise VaultError("the file cannot be written")
+
+    monkeypatch.setattr("armnesia.vault.Certificate.save", refuse)
+    failed = run("forget", "--user", "u1", "--certificate", "u1.json")
+    assert failed.code == 1
+    assert "the request itself is done" in failed.err
+
+
+def test_names_without_records_are_listed(run: Any, external: Path) -> None:
+    done = run("forget", "--user", "u1", "--user", "nobody")
+    assert "1 of 2 named had records\nWithout records: 'nobody'\n" in done.out
+    again = run("forget", "--user", "a1", "--user", "noone", "--json")
+    assert again.json["not_held"] == ["noone"]
+    assert "noone" not in run("ledger", "--json").out
+
+
+def test_who_vouches_for_given_rows_is_said_before(run: Any, external: Path) -> None:
+    duckdb.sql(f"SELECT * FROM '{external}' WHERE person = 'u1'").write_parquet("rows.parquet")
+    printed = run("forget", "--user", "u1", "--rows", "rows.parquet", "--dry-run")
+    assert "the operator vouches for it, and the certificate would say so." in printed.out
+
+
+def test_a_dropped_source_is_named(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1")
+    done = run("rebuild", "--without", str(external))
+    assert f"Dropped: source {str(external)!r}; its rows no longer count.\nThe statistics" in done.out
+    assert run("ledger", "--json").json["entries"][-1]["dropped"] == [1]
+    assert "Source 1 was dropped by ledger entry" in run("erase", "--status").out
+    external.rename(external.with_name("copy.parquet"))
+    assert run("ingest", "copy.parquet", *COLUMNS, *USER_COLUMN).code == 0
+    assert run("erase", "--purge").code == 0
+    assert "Source: untouched" in run("certificate", "show", "--user", "u1").out

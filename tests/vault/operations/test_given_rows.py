@@ -61,7 +61,7 @@ def test_names_are_found_in_every_spelling_and_rows_by_their_ids(
         (ROWS, "2 of the 4 given rows belong to nobody in the request"),
         (OTHERS, "2 of the 2 given rows belong to nobody"),
         ([], "no row is given of 1 of the 1 name in the request"),
-        ([*ANN, *ANN], "the vault has not counted the given rows"),
+        ([*ANN, *((*row[:3], f"again-{row[3]}") for row in ANN)], "the vault has not counted the given rows"),
     ],
 )
 def test_rows_that_cannot_be_those_of_the_request_are_refused(
@@ -134,3 +134,27 @@ def test_the_command_line_takes_rows(run: Callable[..., Outcome], tmp_path: Path
     refused = run("forget", *where, "--user", "bob", "--rows", given(tmp_path, ANN))
     assert refused.code == 2
     assert "belong to nobody in the request" in refused.err
+
+
+def test_a_row_that_is_given_twice_is_refused_by_its_id(place: Place, source: Path, tmp_path: Path) -> None:
+    """Though the statistics could contain both: somebody else has a row of the same arm and reward."""
+    more = [("A", "0.5", "ann", "r8"), ("A", "0.5", "zoe", "r9"), ("A", "0.5", "yan", "r10")]
+    with filled(place, source) as vault:
+        vault.ingest(write(tmp_path / "more.csv", more), **NAMED)
+        before = dumped(vault)
+        rows = given(tmp_path, [*ANN, more[0], more[0]])
+        for asked in (vault.preview, vault.forget):
+            with pytest.raises(VaultError, match="1 of the 3 ids of the given rows are there more than once"):
+                asked(users=["ann"], rows=rows)
+        assert dumped(vault) == before
+        assert vault.forget(users=["ann"], rows=given(tmp_path, [*ANN, more[0]])).records == 3
+        assert vault.verify().holds
+
+
+def test_a_row_too_many_is_what_verify_may_have_found(place: Place, source: Path, tmp_path: Path) -> None:
+    header, more = "action,reward,who", [("A", "0.5", "ann"), ("A", "0.5", "zoe")]
+    columns: dict[str, Any] = {"action": "action", "reward": "reward", "user": "who"}
+    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        vault.ingest(write(tmp_path / "more.csv", more, header), **columns)
+        vault.forget(users=["ann"], rows=given(tmp_path, [more[0], more[0]], header=header))
+        assert any("not all of it, or more" in problem for problem in vault.verify().problems)

@@ -18,7 +18,7 @@ from armnesia.cli.vault.options import (
     epsilon_and_delta,
     with_vault_options,
 )
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, UnfinishedError, VaultError
 from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
@@ -29,6 +29,10 @@ _LEAST_SHOWN = 0.0005
 _WITHOUT_USER = (
     "The vault also holds rows without a user, and cannot tell whose they are: if rows of this request are"
     " among them, forget them by their ids (--records)."
+)
+_VOUCHED = (
+    "The given rows would count as all rows of this request: the operator vouches for it, and the certificate"
+    " would say so."
 )
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
@@ -97,7 +101,7 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            print_result(found.to_dict, as_json, *_preview_lines(found))
+            print_result(found.to_dict, as_json, *_preview_lines(found), *([_VOUCHED] if rows else []))
             return
         done = vault.forget(
             **named,
@@ -111,13 +115,13 @@ def forget(
         try:
             done.certificate.save(certificate)
         except VaultError as error:
-            raise VaultError(
+            raise UnfinishedError(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
     lines = _lines(done, certificate, ignored=done.repeated and asked)
     print_result(
-        lambda: {**done.to_dict(), "certificate_file": certificate},
+        lambda: {**done.to_dict(), "not_held": list(done.not_held), "certificate_file": certificate},
         as_json,
         *lines,
         *erasure_hint(done, named),
@@ -164,6 +168,7 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
         first,
         *(["The unlearner and the budget that were given are not used: the first answer stands."] * ignored),
         *_named_lines(done),
+        *_not_held_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
         f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
         *([f"Source: {body['source']['state']}"] if "source" in body else []),
@@ -245,8 +250,8 @@ def _left_out(found: Forgotten | Preview, verb: str) -> str:
     return f"Later rows of {names} {verb} left out from now on; armnesia readmit reverts that."
 
 
-def _not_held_lines(found: Preview) -> list[str]:
-    """Which of several names have no records."""
+def _not_held_lines(found: Forgotten | Preview) -> list[str]:
+    """Which of several names have no records, or had none."""
     if found.named == 1 or not found.not_held:
         return []
     all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""

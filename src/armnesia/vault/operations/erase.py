@@ -12,7 +12,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, ChangedSourceError, InvalidInputError, VaultError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    ChangedSourceError,
+    InvalidInputError,
+    UnfinishedError,
+    VaultError,
+)
+from armnesia.core.messages import system_failure
 from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, manifest_after, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
@@ -328,10 +335,11 @@ class _Run:
         """Say what to do about an erasure that cannot be finished."""
         try:
             yield
-        except ArmnesiaError as error:
+        except (ArmnesiaError, OSError) as error:
             source = self.sources[number]
-            raise VaultError(
-                f"{error}; the erasure at source {source.name!r} is not finished: if something else has"
+            reason = system_failure(error) if isinstance(error, OSError) else str(error)
+            raise UnfinishedError(
+                f"{reason}; the erasure at source {source.name!r} is not finished: if something else has"
                 f" changed the source, run {source.ingest_command}; then run armnesia erase"
             ) from None
 

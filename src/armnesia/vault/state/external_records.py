@@ -353,7 +353,8 @@ def _changed_in_place(names: Sequence[str]) -> str:
     where = f"source {names[0]!r}" if len(names) == 1 else f"one of the sources {listed(names, 5)}"
     return (
         f"{where} may have changed in a way that only counting shows: rows were changed in their place, or"
-        " rows that were given with a request were not all of it; armnesia rebuild counts all sources again"
+        " rows that were given with a request were not all of it, or more; armnesia rebuild counts all"
+        " sources again"
     )
 
 

@@ -114,9 +114,9 @@ class _Lookup:
                 " are from"
             )
         rules, names = self._row_rules(), set(self._target.names)
-        self._found = source.found_rows(
-            self._role, names, rules, every_spelling=True, with_ids=self._with_ids(source)
-        )
+        has_ids = "id" in source.columns.named()
+        self._found = source.found_rows(self._role, names, rules, every_spelling=True, with_ids=has_ids)
+        self._refuse_repeated_ids()
         n_found, n_rows = sum(found.number for found in self._found), source.count_rows(rules).n_rows
         if n_found < n_rows:
             raise VaultError(
@@ -128,6 +128,19 @@ class _Lookup:
             raise VaultError(
                 f"no row is given of {missing} of the {counted(len(self._names), 'name')} in the request:"
                 " that nothing is held of somebody cannot be told from given rows; nothing was changed"
+            )
+
+    def _refuse_repeated_ids(self) -> None:
+        """Refuse rows that are given twice, as far as they have ids: they would be taken away twice."""
+        rows_of: dict[str, int] = {}
+        for found in self._found:
+            if found.id is not None:
+                rows_of[found.id] = rows_of.get(found.id, 0) + found.number
+        repeated = sum(1 for number in rows_of.values() if number > 1)
+        if repeated:
+            raise VaultError(
+                f"{repeated} of the {counted(len(rows_of), 'id')} of the given rows are there more than once,"
+                " and their rows would be taken away as often: give each row once; nothing was changed"
             )
 
     def _opened_given(self, given: Any, sources: Sequence[CountedSource]) -> Source:
