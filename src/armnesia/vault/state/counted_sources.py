@@ -10,6 +10,7 @@ from typing import Any
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
 from armnesia.logs import (
     Source,
+    file_in_both,
     has_new_files,
     manifest_of,
     reopen_counted,
@@ -222,10 +223,26 @@ def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
     """Refuse sources of which two share files, or are the same table: rows would count twice."""
     owner_of: dict[str, CountedSource] = {}
     for each in sources:
-        for part in () if each.counted is None else each.counted.manifest.parts:
+        for part in () if each.counted is None else sorted(each.counted.manifest.parts):
             other = owner_of.setdefault(part, each)
             if other is not each:
                 raise _overlap(part, other, each)
+
+
+def refuse_inner(known: Iterable[CountedSource], new: CountedSource) -> None:
+    """Refuse a new source with files that a known one stands for and has not counted yet.
+
+    Counted here, they could not be counted there, and the known source could not be ingested any more.
+    """
+    assert new.counted is not None  # it was read just now
+    for each in known:
+        part = file_in_both(each.address, new.counted.manifest)
+        if part is not None:
+            raise VaultError(
+                f"{part!r} of source {new.name!r} lies within source {each.name!r}, which the vault has"
+                " counted before, and its rows would count twice; nothing was changed; to count what is new"
+                f" there, run {each.ingest_command}"
+            )
 
 
 def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:

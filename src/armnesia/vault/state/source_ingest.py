@@ -23,6 +23,7 @@ from armnesia.vault.state.counted_sources import (
     address_of,
     checked_sources,
     put_sources,
+    refuse_inner,
     refuse_overlaps,
 )
 from armnesia.vault.state.decision_table import read_all_decisions
@@ -93,6 +94,8 @@ class SourceIngest:
         others = [each for each in sources if each is not known]
         now = CountedSource(0, address_of(source), CountedPart(manifest, True, False))
         refuse_overlaps([*others, now])
+        if known is None:
+            refuse_inner(others, now)
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
