@@ -11,6 +11,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
+from armnesia.cli.vault.erase import purge_lines
 from armnesia.cli.vault.options import (
     IgnoreRetention,
     Purge,
@@ -110,6 +111,7 @@ def forget(
             purge=purge,
             ignore_retention=ignore_retention,
         )
+        left = purge_lines(vault.source_erasures()) if erase_at_source else []
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -124,6 +126,7 @@ def forget(
         lambda: {**done.to_dict(), "not_held": list(done.not_held), "certificate_file": certificate},
         as_json,
         *lines,
+        *left,
         *erasure_hint(done, named),
     )
 

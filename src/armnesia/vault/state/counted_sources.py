@@ -156,9 +156,15 @@ class CountedSource:
                 " under way, or was interrupted: armnesia erase finishes it; nothing was changed"
             )
         return VaultError(
-            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed; to"
-            f" count it again, run {self.ingest_command}"
+            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed;"
+            f" {self.remedy(reason)}"
         )
+
+    def remedy(self, reason: object) -> str:
+        """What to do about a source that has changed since it was counted."""
+        lost = any(words in str(reason) for words in ("no longer there", "is gone", "are gone"))
+        put_back = "put back what is gone, or " if lost else ""
+        return f"{put_back}to count it again, run {self.ingest_command}"
 
     def has_new_files(self) -> bool:
         """Whether there are files that are not counted yet."""

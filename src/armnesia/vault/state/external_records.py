@@ -52,7 +52,7 @@ class ExternalRecords(Records):
     """The table `source` says which rows were counted; there is no table of rows."""
 
     erasure_excludes: ClassVar[str] = (
-        "; not the source of the records, where they stay until they are deleted there"
+        "; not the source of the records, where they are erased in a step of its own, or stay"
     )
 
     def __init__(self, layout: RecordLayout = EXTERNAL_LAYOUT) -> None:
@@ -204,6 +204,7 @@ class ExternalRecords(Records):
         notes: list[str] = []
         sums, complete = [], True
         counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
+        remedy = "armnesia erase deletes them" if state.configuration.may_erase_at_source else "delete them"
         for each in read_sources(session):
             where = f"source {each.name!r}"
             if each.plans.under_way:
@@ -223,7 +224,7 @@ class ExternalRecords(Records):
                 has_more = has_more or each.has_new_files()
             except ChangedSourceError as error:
                 complete = False
-                again = "" if each.plans.under_way else f"; to count it again, run {each.ingest_command}"
+                again = "" if each.plans.under_way else f"; {each.remedy(error)}"
                 problems.append(f"{where} has changed since it was counted: {error}{again}")
                 continue
             except ArmnesiaError as error:
@@ -238,7 +239,7 @@ class ExternalRecords(Records):
             if counted.n_left_out:
                 notes.append(
                     f"{where}: {counted.n_left_out} rows of forgotten people or records are still present;"
-                    " delete them"
+                    f" {remedy}"
                 )
         if not complete:
             return problems, notes
