@@ -94,7 +94,7 @@ def _lines(found: SourceErasures) -> list[str]:
         ),
     ]
     lines += [
-        f"Source {each.number} was dropped by ledger entry {each.entry} before its rows were erased there; in"
+        f"Source {each.number} was dropped by ledger entry {each.entry} before rows were purged there; in"
         f" certificates it stays as it was: {counted(each.requests, 'request')}."
         for each in found.dropped
     ]

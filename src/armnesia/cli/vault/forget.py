@@ -171,7 +171,6 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
         first,
         *(["The unlearner and the budget that were given are not used: the first answer stands."] * ignored),
         *_named_lines(done),
-        *_not_held_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
         f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
         *([f"Source: {body['source']['state']}"] if "source" in body else []),
@@ -186,7 +185,6 @@ def _preview_lines(found: Preview) -> list[Any]:
         return [
             _decisions_table(found.records, found.decisions, found.release),
             *_named_lines(found),
-            *_not_held_lines(found),
             *found.method_lines,
             f"Guarantee of all releases together: {found.release.guarantee}",
             f"Nothing was changed. {SCREEN_ONLY}",
@@ -197,7 +195,6 @@ def _preview_lines(found: Preview) -> list[Any]:
         return [
             f"{_NOTHING_HELD} {_left_out(found, 'would be')}",
             *_named_lines(found),
-            *_not_held_lines(found),
             "Nothing was changed.",
         ]
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
@@ -208,7 +205,6 @@ def _preview_lines(found: Preview) -> list[Any]:
             rows,
         ),
         *_named_lines(found),
-        *_not_held_lines(found),
         *found.method_lines,
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
@@ -231,10 +227,13 @@ def _decisions_table(records: int, decisions: Sequence[TouchedDecision], release
 
 
 def _named_lines(found: Forgotten | Preview) -> list[str]:
-    """How many of several named had records, where others may be, and why another unlearner answers."""
+    """Which of several named had records, where others may be, and why another unlearner answers."""
     lines = []
     if found.named > 1 and not found.repeated:
         lines.append(f"{found.held} of {found.named} named had records")
+    if found.named > 1 and found.not_held:
+        all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
+        lines.append(f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}")
     if found.may_be_without_user:
         lines.append(_WITHOUT_USER)
     if found.decided_again:
@@ -251,11 +250,3 @@ def _left_out(found: Forgotten | Preview, verb: str) -> str:
     """What a request changes even if nothing is held: it concerns a name that was mistyped, too."""
     names = "this name" if found.named == 1 else "these names"
     return f"Later rows of {names} {verb} left out from now on; armnesia readmit reverts that."
-
-
-def _not_held_lines(found: Forgotten | Preview) -> list[str]:
-    """Which of several names have no records, or had none."""
-    if found.named == 1 or not found.not_held:
-        return []
-    all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
-    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}"]

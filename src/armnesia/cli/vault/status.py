@@ -55,7 +55,11 @@ def status(
         ["on the suppression list", found.suppressed],
         *([["rows replaced by corrections", found.replaced]] if found.replaced else []),
         ["erasure", found.erasure],
-        *([["erasure at the sources", _PERMISSION[configuration.may_erase_at_source]]] if found.sources else []),
+        *(
+            [["erasure at the sources", _PERMISSION[configuration.may_erase_at_source]]]
+            if found.sources
+            else []
+        ),
         *(
             [["requests to be erased at the sources", f"{found.source_erasures_pending}: armnesia erase"]]
             if found.source_erasures_pending

@@ -49,7 +49,7 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
     >>> dropped = {"kind": "rebuild", "sequence": 6, "dropped": [2]}
     >>> claim = source_claim({"sequence": 5, "sources": [2]}, [dropped, {**erased, "sequence": 7}])
     >>> print(claim["state"], *claim["remains"])
-    untouched source 2 was dropped by ledger entry 6 and is not erased: the rows may still be there
+    untouched source 2 was dropped by ledger entry 6 and not purged: rows may still be there
     """
     numbers = entry.get("sources")
     if numbers is None:
@@ -60,8 +60,8 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
     each = [_version(number, erasure) for number, erasure in zip(numbers, found, strict=True)]
     remains = [sentence for erasure in found if erasure is not None for sentence in erasure["remains"]]
     remains += [
-        f"source {own['source']} was dropped by ledger entry {dropped[own['source']]} and is not erased: the"
-        " rows may still be there"
+        f"source {own['source']} was dropped by ledger entry {dropped[own['source']]} and not purged: rows"
+        " may still be there"
         for own in each
         if own["source"] in dropped and own["state"] != _STATES[-1]
     ]

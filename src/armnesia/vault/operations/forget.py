@@ -1,6 +1,6 @@
 """Forgetting: one transaction from the request to the draft of its certificate."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -247,11 +247,12 @@ def _forgotten(
     connection: VaultConnection, answered: _Answered, answer: "_Answer", head: Head, erased: bool
 ) -> Forgotten:
     """Sign the certificate at a head of the ledger, and say what the request did."""
+    keys = zip(answered.target.names, answered.target.row_keys(answered.keyring), strict=True)
     return Forgotten(
         repeated=False,
         named=len(answered.target.names),
         held=len(answer.deleted.held),
-        not_held=_names_not_held(answered.target, answered.keyring, answer.deleted.held),
+        not_held=tuple(name for name, key in keys if key not in answer.deleted.held),
         counts=counts_by_action(answered.before, answer.request),
         served_before=answered.before.served_action,
         served=answered.after.served_action,
@@ -271,12 +272,6 @@ def _forgotten(
         fallback_because=answer.outcome.fallback_because,
         may_be_without_user=answer.may_be_without_user,
     )
-
-
-def _names_not_held(target: ErasureTarget, keyring: Keyring, held: Collection[bytes]) -> tuple[str, ...]:
-    """The names of a request that have no rows, by the row keys of those that have."""
-    keys = zip(target.names, target.row_keys(keyring), strict=True)
-    return tuple(name for name, key in keys if key not in held)
 
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
@@ -309,7 +304,8 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
             method_lines = used.lines_about(touched.stream, touched.visible, release)
             if state.configuration.by and not release.guarantee.level.sees_shape:
                 decided_again = len(_released_elsewhere(transaction, touched))
-    not_held = _names_not_held(target, transaction.keyring, held)
+    keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
+    not_held = tuple(name for name, key in keys if key not in held)
     return Preview(
         repeated=history.answered_before,
         named=len(target.names),
