@@ -128,10 +128,16 @@ def files_of(lake: Lake, folder: Path) -> str:
     return f"{folder}/link/*.parquet"
 
 
+def take_for_plain_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files of a table be opened, as if the folder had become a table only afterwards."""
+    monkeypatch.setattr("armnesia.logs.files.formats.refuse_tables", lambda paths: None)
+
+
 @pytest.mark.parametrize("table_first", [True, False])
 def test_a_table_of_a_lake_and_its_files_are_not_both_counted(
-    sqlite_place: Place, lake: Lake, tmp_path: Path, table_first: bool
+    sqlite_place: Place, lake: Lake, tmp_path: Path, table_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    take_for_plain_files(monkeypatch)
     names = [lake.name, files_of(lake, tmp_path)]
     first, second = names if table_first else reversed(names)
     with sqlite_place.create(EXTERNAL) as vault:
@@ -180,6 +186,7 @@ def test_a_table_that_was_counted_by_its_spelling_is_counted_again(
 def test_a_table_of_a_lake_that_was_counted_without_its_paths_is_counted_again(
     sqlite_place: Place, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    take_for_plain_files(monkeypatch)
     with sqlite_place.create(EXTERNAL) as vault:
         with monkeypatch.context() as before:
             as_before(before, TableManifest, "places")
