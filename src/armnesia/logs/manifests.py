@@ -25,6 +25,10 @@ class Manifest(Protocol):
     def parts(self) -> frozenset[str]:
         """What must not be counted a second time by way of another source: files, or a table."""
 
+    @property
+    def names_its_rows(self) -> bool:
+        """Whether it still tells which rows were counted after some of them were erased."""
+
     def is_table_of(self, other: "Manifest") -> bool:
         """Whether both are of the same table, which has an identity of its own, by whatever name."""
 
@@ -83,6 +87,11 @@ class FileManifest:
     def parts(self) -> frozenset[str]:
         """The files, whatever path leads to them."""
         return real_paths(self.paths)
+
+    @property
+    def names_its_rows(self) -> bool:
+        """Files keep their names."""
+        return True
 
     def is_table_of(self, other: Manifest) -> bool:
         """Files have no identity but their paths."""
@@ -152,6 +161,11 @@ class TableRange:
     def parts(self) -> frozenset[str]:
         """The table."""
         return frozenset(filter(None, [self.table, self.on_server]))
+
+    @property
+    def names_its_rows(self) -> bool:
+        """Rows keep the values of the column by which they are ordered."""
+        return True
 
     def is_table_of(self, other: Manifest) -> bool:
         """A table of a database has no identity but its name."""

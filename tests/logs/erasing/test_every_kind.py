@@ -51,7 +51,9 @@ def test_rows_of_people_go_and_all_others_stay(store: Store, number: int) -> Non
     assert of(names, rows)
     people = People.named(names)
     plan, erasure = erase(store, people)
-    assert erasure.source != SourceState.UNTOUCHED
+    # Only files are written again at once; all others still hold the rows somewhere.
+    in_place = isinstance(store, ParquetStore)
+    assert erasure.source == (SourceState.PURGED if in_place else SourceState.LOGICALLY_DELETED)
     assert in_order(store.rows()) == others(names, rows)
     text = json.dumps([plan.to_dict(), erasure.to_dict()])
     assert found_in([text.encode(), repr(people).encode()], needles(of(names, rows))) == set()

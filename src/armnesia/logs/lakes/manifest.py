@@ -64,6 +64,11 @@ class TableManifest:
         """The table, and its files, which may be counted without it."""
         return frozenset([f"{self.kind}:{self.table_id}"]) | real_paths(self.places)
 
+    @property
+    def names_its_rows(self) -> bool:
+        """An erasure writes rows to other files, and only the last version is known afterwards."""
+        return False
+
     def is_table_of(self, other: Manifest) -> bool:
         """Whether ids and places are the same: the file of metadata of an Iceberg table changes each time."""
         return self._has_id_of(other) and self.root == other.root
