@@ -44,7 +44,7 @@ def postgres(tmp_path: Path) -> PostgresStore:
 def erase(store: Store, people: People) -> None:
     plan = store.eraser().plan(people)
     assert plan is not None
-    assert store.eraser().apply(plan, people).source == SourceState.LOGICALLY_DELETED
+    assert store.eraser().apply(plan, people).state == SourceState.LOGICALLY_DELETED
 
 
 def open_sqlite(store: SqliteStore, table: str) -> Any:
@@ -80,10 +80,10 @@ def test_a_write_ahead_log_of_sqlite_is_purged(sqlite: SqliteStore) -> None:
         assert plan is not None
         sqlite.eraser().apply(plan, PEOPLE)
         held = sqlite.eraser().purge(plan, PEOPLE)
-        assert held.source == SourceState.LOGICALLY_DELETED
+        assert held.state == SourceState.LOGICALLY_DELETED
         assert "until others stop reading it" in held.remains[0]
         reader.execute("COMMIT")
-        assert sqlite.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+        assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
         gone = needles(row for row in made_rows(0) if row[0] == name_of(1))
         assert found_in(sqlite.contents(), gone) == set()
 
@@ -236,7 +236,7 @@ def test_samples_of_the_planner_of_sqlite_go(sqlite: SqliteStore) -> None:
     plan = sqlite.eraser().plan(PEOPLE)
     assert plan is not None
     sqlite.eraser().apply(plan, PEOPLE)
-    assert sqlite.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
     gone = needles(row for row in made_rows(0) if row[0] == name_of(1))
     assert found_in(sqlite.contents(), gone) == set()
 
@@ -365,9 +365,9 @@ def test_a_purge_says_that_others_can_still_see_the_rows(postgres: PostgresStore
             reader.rollback()
             postgres.eraser().apply(plan, PEOPLE)
             held = postgres.eraser().purge(plan, PEOPLE)
-            assert held.source == SourceState.LOGICALLY_DELETED
+            assert held.state == SourceState.LOGICALLY_DELETED
             assert "other transactions could still see them" in held.remains[0]
-    assert postgres.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    assert postgres.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
 
 
 def test_names_are_in_no_log_of_the_server(postgres: PostgresStore) -> None:
@@ -411,7 +411,7 @@ def test_rows_of_others_stay_in_a_partitioned_table(postgres: PostgresStore) -> 
     plan = open_eraser(source).plan(PEOPLE)
     assert plan is not None
     open_eraser(source).apply(plan, PEOPLE)
-    assert open_eraser(source).purge(plan, PEOPLE).source == SourceState.PURGED
+    assert open_eraser(source).purge(plan, PEOPLE).state == SourceState.PURGED
     with postgres.connected() as connection:
         left = list(connection.execute(f"SELECT * FROM {table}"))
     assert in_order(left) == in_order(row for row in made_rows(0) if row[0] != name_of(1))

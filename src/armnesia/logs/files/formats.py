@@ -354,7 +354,7 @@ def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | Non
         columns = ask(PARQUET_COLUMNS, same[:1])
         columns_of |= dict.fromkeys(same, tuple((name, type_) for name, type_, *_ in columns))
     n_rows = dict(ask("SELECT file_name, num_rows FROM parquet_file_metadata($files)"))
-    for path, column, reason in expanding_columns(ask, "files"):
+    for path, column, reason in expanding_columns(ask):
         if wanted is None or column in wanted:
             raise _unreadable(path, reason)
     largest: dict[str, dict[str, int]] = {path: {} for path in paths}
@@ -387,13 +387,11 @@ _CHUNKS = (
 )
 
 
-def expanding_columns(
-    ask: Callable[[str], list[tuple[Any, ...]]], parameter: str
-) -> Iterator[tuple[str, str, str]]:
-    """Ask DuckDB for the Parquet files and columns that expand too much; say why each is refused."""
+def expanding_columns(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[tuple[str, str, str]]:
+    """Ask DuckDB for the Parquet $files and columns that expand too much; say why each is refused."""
     found = ask(
         "SELECT file_name, row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
-        f" FROM parquet_metadata(${parameter}) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
+        f" FROM parquet_metadata($files) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
         f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
     )
     for path, row_group, column, compressed, size in found:

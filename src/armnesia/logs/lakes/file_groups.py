@@ -82,7 +82,7 @@ class GroupedFiles:
         stamps = tuple(_checked_stamp(snapshot, file) for file in files)
         n_rows = _count_rows(snapshot, files) - sum(file.n_removed for file in files)
         groups = tuple(_groups(snapshot, files))
-        expanding = tuple(expanding_columns(lambda sql: _ask(snapshot, sql, files), "files"))
+        expanding = tuple(expanding_columns(lambda sql: _ask(snapshot, sql, files)))
         return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding)
 
 

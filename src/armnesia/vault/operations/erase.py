@@ -222,7 +222,7 @@ class _Run:
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
                 facts = self._new_facts(number, outcomes) if role == roles[-1] else None
-                all_gone = ignore_retention and outcomes[-1].source is SourceState.PURGED
+                all_gone = ignore_retention and outcomes[-1].state is SourceState.PURGED
                 self._record(number, plan, self._plans(number).done(role, None if all_gone else plan), facts)
 
     def _plans(self, number: int) -> KeptPlans:
@@ -301,7 +301,7 @@ class _Run:
         dues = [each.due for each in outcomes if each.due is not None]
         return {
             "source": number,
-            "state": weakest(str(each.source) for each in outcomes),
+            "state": weakest(str(each.state) for each in outcomes),
             "before": versions["before"],
             "after": versions["after"],
             "remains": list(dict.fromkeys(sentence for each in outcomes for sentence in each.remains)),
