@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from armnesia.core.errors import ChangedSourceError, InvalidInputError
+from armnesia.core.files import stamp_if_there
 from armnesia.core.messages import counted
 
 OLDER_VERSION = "it was counted by an older version of armnesia"
@@ -107,11 +108,9 @@ class FileManifest:
         """The same files as they are now, without those that are gone."""
         found = []
         for path in self.paths:
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            found.append((path, status.st_size, status.st_mtime_ns))
+            stamp = stamp_if_there(path)
+            if stamp is not None:
+                found.append((path, *stamp))
         return FileManifest(tuple(found))
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,10 +16,9 @@ from armnesia.logs.erasing.iceberg_files import has_deleted_entries, remove_unre
 from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
-from armnesia.logs.lakes.iceberg import IcebergMetadata, IcebergSource, without_remarks
+from armnesia.logs.lakes.iceberg import METADATA_FILE, IcebergMetadata, IcebergSource, without_remarks
 
 _TOKEN = "armnesia-erasure"
-_STATIC = ".metadata.json"
 _FIVE_DAYS = 432_000_000
 """In milliseconds."""
 _WITHOUT_NAMES = ("bucket", "void")
@@ -34,7 +33,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
 
     def __init__(self, source: IcebergSource) -> None:
         super().__init__(source)
-        if self._name.endswith(_STATIC):
+        if self._name.endswith(METADATA_FILE):
             raise UnsupportedError(
                 f"rows of {self._name!r} cannot be erased: a file of metadata is one version for good; name"
                 " the table by its catalog, iceberg:CATALOG.NAMESPACE.TABLE"

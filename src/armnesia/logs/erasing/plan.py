@@ -7,16 +7,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import Stamp
 from armnesia.core.randomness import secret_bytes
 
 _TOKEN_BYTES = 12
-
-
-class Stamp(NamedTuple):
-    """Size and time of change, in nanoseconds, of a file."""
-
-    size: int
-    changed: int
 
 
 class FileSwap(NamedTuple):
