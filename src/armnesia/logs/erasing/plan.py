@@ -67,6 +67,11 @@ class ErasurePlan:
                 f" [[path, [size, changed], staged, [size, changed]], …]; got {sorted(values)}"
             ) from None
 
+    @property
+    def replaced(self) -> dict[str, Stamp]:
+        """The files to be replaced, and the stamps of those that take their places."""
+        return {swap.path: swap.new for swap in self.files}
+
     def check(self, kind: str, location: str) -> None:
         """Refuse a plan of another source."""
         if (self.kind, self.location) != (kind, location):

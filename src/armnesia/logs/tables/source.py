@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.files import Stamp
 from armnesia.core.identifiers import UserType, are_plain
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT
@@ -177,6 +178,10 @@ class TableSource(Source):
         """The rows up to the value of a manifest."""
         assert isinstance(manifest, TableRange)
         return self._between(None, manifest.highest)
+
+    def manifest_after(self, counted: Manifest, replaced: Mapping[str, Stamp]) -> Manifest:
+        """The rows up to the same value, of which the last may be gone."""
+        return self.counted_part(counted, Changes()).manifest()
 
     def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows above the value of a manifest, up to the one that is the highest now."""
