@@ -103,16 +103,6 @@ class ScratchDatabase:
         return rows
 
 
-def copies_compared_texts() -> bool:
-    """Whether DuckDB copies the texts of all rows to compare them with several others, as it did before 2.0.
-
-    A text that a Parquet file holds once for a million rows would then need memory for thousands of copies.
-    """
-    import duckdb  # noqa: PLC0415 (an extra)
-
-    return int(duckdb.__version__.partition(".")[0]) < 2
-
-
 @contextmanager
 def _connected(failed: str, connect: Callable[[], Any]) -> Iterator[Any]:
     remedy = "split the file, or write it with smaller row groups and shorter texts"

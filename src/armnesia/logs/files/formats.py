@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.files import Stamp, stamp_of
@@ -354,14 +354,13 @@ def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | Non
         columns = ask(PARQUET_COLUMNS, same[:1])
         columns_of |= dict.fromkeys(same, tuple((name, type_) for name, type_, *_ in columns))
     n_rows = dict(ask("SELECT file_name, num_rows FROM parquet_file_metadata($files)"))
-    for path, column, reason in expanding_columns(ask):
-        if wanted is None or column in wanted:
-            raise _unreadable(path, reason)
     largest: dict[str, dict[str, int]] = {path: {} for path in paths}
     in_groups: dict[str, set[int]] = {path: set() for path in paths}
-    for path, column, n_in_groups, size in ask(_CHUNKS):
-        largest[path][column] = size
-        in_groups[path].add(n_in_groups)
+    for chunks in column_chunks(ask):
+        if chunks.expands is not None and (wanted is None or chunks.column in wanted):
+            raise _unreadable(chunks.path, chunks.expands)
+        largest[chunks.path][chunks.column] = chunks.largest
+        in_groups[chunks.path].add(chunks.n_rows)
     opened_files = [
         LogFiles((path,), format_, columns_of[path], n_rows[path], (stamp,), largest_chunks=largest[path])
         for path, stamp in zip(paths, stamps, strict=True)
@@ -381,27 +380,40 @@ PARQUET_SCHEMAS = (
 )
 """The columns of the files, nested ones in depth-first order, and which files have them."""
 PARQUET_COLUMNS = "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)"
-_CHUNKS = (
-    "SELECT file_name, path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size)"
-    " FROM parquet_metadata($files) GROUP BY file_name, column_id, path_in_schema"
-)
 
 
-def expanding_columns(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[tuple[str, str, str]]:
-    """Ask DuckDB for the Parquet $files and columns that expand too much; say why each is refused."""
+class ColumnChunks(NamedTuple):
+    """A column of a Parquet file, which has a chunk of it in each row group."""
+
+    path: str
+    column: str
+    n_rows: int
+    """How many rows the row groups have."""
+    largest: int
+    """The most bytes of a chunk, uncompressed."""
+    expands: str | None
+    """Why the column is refused; None if no chunk expands too much."""
+
+
+def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[ColumnChunks]:
+    """Ask DuckDB for the columns of Parquet files: once, because it takes long with many row groups."""
     found = ask(
-        "SELECT file_name, row_group_id, path_in_schema, total_compressed_size, total_uncompressed_size"
-        f" FROM parquet_metadata($files) WHERE total_uncompressed_size > {LARGEST_EXPANDED}"
-        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size"
+        "SELECT file_name, path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size),"
+        " min_by([row_group_id, total_compressed_size, total_uncompressed_size], row_group_id)"
+        f" FILTER (total_uncompressed_size > {LARGEST_EXPANDED}"
+        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size)"
+        " FROM parquet_metadata($files) GROUP BY file_name, column_id, path_in_schema"
     )
-    for path, row_group, column, compressed, size in found:
-        yield (
-            path,
-            column,
-            f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
-            f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
-            f" {MOST_EXPANSION}-fold",
-        )
+    for path, column, n_rows, largest, expanding in found:
+        reason = None
+        if expanding is not None:
+            row_group, compressed, size = expanding
+            reason = (
+                f"column {column!r} of row group {row_group} expands from {compressed:,} to {size:,} bytes;"
+                f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
+                f" {MOST_EXPANSION}-fold"
+            )
+        yield ColumnChunks(path, column, n_rows, largest, reason)
 
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:

@@ -24,7 +24,6 @@ from armnesia.logs.counting import NOTHING_LEFT_OUT, CountedRows, FoundRows, Lef
 from armnesia.logs.files.conditions import FileConditions
 from armnesia.logs.files.counting import count_files, find_in_files, labels_like, user_type_of
 from armnesia.logs.files.decisions import interval_sql
-from armnesia.logs.files.duckdb_engine import copies_compared_texts
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import LogFiles, open_files
 from armnesia.logs.files.label_lookup import Lookup, finds_by_value, look_up
@@ -502,8 +501,6 @@ class FileSource(Source):
 
     def of_labels(self, role: str, texts: Collection[str]) -> Lookup:
         """The rows with these users or ids, for `query`."""
-        if len(texts) > 1 and copies_compared_texts():
-            self.check_sizes(role)
         return look_up(self._column_of[role], texts)
 
     def query(

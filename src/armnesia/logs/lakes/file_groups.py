@@ -12,7 +12,7 @@ from typing import Any
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.files import Stamp, stamp_if_there
 from armnesia.logs.files.duckdb_engine import query
-from armnesia.logs.files.formats import PARQUET_COLUMNS, PARQUET_SCHEMAS, expanding_columns
+from armnesia.logs.files.formats import PARQUET_COLUMNS, PARQUET_SCHEMAS, column_chunks
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot
 
 
@@ -82,7 +82,11 @@ class GroupedFiles:
         stamps = tuple(_checked_stamp(snapshot, file) for file in files)
         n_rows = _count_rows(snapshot, files) - sum(file.n_removed for file in files)
         groups = tuple(_groups(snapshot, files))
-        expanding = tuple(expanding_columns(lambda sql: _ask(snapshot, sql, files)))
+        expanding = tuple(
+            (chunks.path, chunks.column, chunks.expands)
+            for chunks in column_chunks(lambda sql: _ask(snapshot, sql, files))
+            if chunks.expands is not None
+        )
         return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding)
 
 
