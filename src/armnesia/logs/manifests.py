@@ -25,6 +25,10 @@ class Manifest(Protocol):
     def parts(self) -> frozenset[str]:
         """What must not be counted a second time by way of another source: files, or a table."""
 
+    @property
+    def names_its_rows(self) -> bool:
+        """Whether it still tells which rows were counted after some of them were erased."""
+
     def is_table_of(self, other: "Manifest") -> bool:
         """Whether both are of the same table, which has an identity of its own, by whatever name."""
 
@@ -32,24 +36,14 @@ class Manifest(Protocol):
         """Whether both have the identity of one table, at two places."""
 
 
-class SourceChanges(Protocol):
+@dataclass(frozen=True)
+class Changes:
     """What has changed at a source since a manifest of it."""
 
-    @property
-    def recount(self) -> str | None:
-        """Why all rows have to be counted again; None if those that were counted are as they were."""
-
-    @property
-    def kind(self) -> str:
-        """`nothing`, `added` or `recount`."""
-
-
-@dataclass(frozen=True)
-class FileChanges:
-    """What has changed among files, or in a table of a database."""
-
     added: tuple[str, ...] = ()
+    """The files whose rows are new, or the table of a database, if it has new rows."""
     recount: str | None = None
+    """Why all rows have to be counted again; None if those that were counted are as they were."""
 
     @property
     def kind(self) -> str:
@@ -84,6 +78,11 @@ class FileManifest:
         """The files, whatever path leads to them."""
         return real_paths(self.paths)
 
+    @property
+    def names_its_rows(self) -> bool:
+        """Files keep their names."""
+        return True
+
     def is_table_of(self, other: Manifest) -> bool:
         """Files have no identity but their paths."""
         return False
@@ -92,17 +91,17 @@ class FileManifest:
         """Files have no identity but their paths."""
         return False
 
-    def changes_to(self, now: "FileManifest") -> FileChanges:
+    def changes_to(self, now: "FileManifest") -> Changes:
         """What has changed between this manifest and a later one."""
         before, after = {each[0]: each for each in self.files}, {each[0]: each for each in now.files}
         changed = [path for path, each in before.items() if after.get(path) != each]
         if not changed:
-            return FileChanges(tuple(path for path in after if path not in before))
+            return Changes(tuple(path for path in after if path not in before))
         others = len(changed) - 1
         words = "more file has changed or is gone", "more files have changed or are gone"
         more = f", and {counted(others, *words)}" if others else ""
         what = "has changed" if changed[0] in after else "is no longer there"
-        return FileChanges(recount=f"file {changed[0]!r} {what}{more}")
+        return Changes(recount=f"file {changed[0]!r} {what}{more}")
 
     def now(self) -> "FileManifest":
         """The same files as they are now, without those that are gone."""
@@ -152,6 +151,11 @@ class TableRange:
     def parts(self) -> frozenset[str]:
         """The table."""
         return frozenset(filter(None, [self.table, self.on_server]))
+
+    @property
+    def names_its_rows(self) -> bool:
+        """Rows keep the values of the column by which they are ordered."""
+        return True
 
     def is_table_of(self, other: Manifest) -> bool:
         """A table of a database has no identity but its name."""

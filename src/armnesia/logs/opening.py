@@ -156,12 +156,3 @@ def has_new_files(description: Mapping[str, Any], manifest: Manifest) -> bool:
     from armnesia.logs.files.formats import find_paths  # noqa: PLC0415 (with an extra)
 
     return not set(manifest.paths).issuperset(find_paths(description["location"]))
-
-
-def source_address(description: Mapping[str, Any]) -> dict[str, Any]:
-    """The description without what was read at the time, by which a source is known again after a change.
-
-    >>> source_address({"kind": "delta", "location": "delta:/logs", "table": None, "read": {"version": 3}})
-    {'kind': 'delta', 'location': 'delta:/logs', 'table': None}
-    """
-    return {name: value for name, value in description.items() if name != "read"}

@@ -248,6 +248,15 @@ def test_nothing_is_touched_without_the_flag(vault: Vault, files: Store) -> None
         vault.erase_at_sources(ignore_retention=True)
 
 
+def test_options_that_do_not_agree_are_refused_before_anybody_is_forgotten(
+    vault: Vault, files: Store
+) -> None:
+    before, n_records, rows = vault.head, vault.n_records, files.rows()
+    with pytest.raises(InvalidInputError, match="ignore_retention is about a purge"):
+        vault.forget(users=[FIRST], erase_at_source=True, ignore_retention=True)
+    assert (vault.head, vault.n_records, files.rows()) == (before, n_records, rows)
+
+
 def test_a_managed_vault_has_no_such_permission(sqlite_place: Place) -> None:
     with pytest.raises(InvalidInputError, match="needs an external vault"):
         Configuration(actions=("A", "B"), may_erase_at_source=True)

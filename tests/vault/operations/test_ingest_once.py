@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.logs.lakes.manifest import TableManifest
+from armnesia.logs.lakes.manifest import LakeManifest
 from armnesia.logs.manifests import TableRange
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place, fresh_schema, postgres_url
@@ -142,7 +142,7 @@ def test_a_table_of_a_lake_and_its_files_are_not_both_counted(
         assert vault.verify().holds
 
 
-def as_before(monkeypatch: pytest.MonkeyPatch, kind: type[TableRange | TableManifest], *new: str) -> None:
+def as_before(monkeypatch: pytest.MonkeyPatch, kind: type[TableRange | LakeManifest], *new: str) -> None:
     """Let manifests be written as before these values were part of them."""
     written = kind.to_dict
 
@@ -182,7 +182,7 @@ def test_a_table_of_a_lake_that_was_counted_without_its_paths_is_counted_again(
 ) -> None:
     with sqlite_place.create(EXTERNAL) as vault:
         with monkeypatch.context() as before:
-            as_before(before, TableManifest, "places")
+            as_before(before, LakeManifest, "places")
             vault.ingest(lake.name, user="user")
         with pytest.raises(VaultError, match=TWICE):
             vault.ingest(files_of(lake, tmp_path), user="user")

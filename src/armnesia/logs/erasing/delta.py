@@ -115,7 +115,7 @@ class DeltaEraser:
         """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
         column = people.check_column(source)
         check_type(source, people.role)
-        log = _log_of(source)
+        log = source.history
         metadata = log.table.metadata()
         if column in metadata.partition_columns:
             raise UnsupportedError(
@@ -136,7 +136,7 @@ class DeltaEraser:
             raise MissingExtraError.naming("Erasing rows of Delta tables", "erase") from error
         from deltalake import CommitProperties  # noqa: PLC0415 (an extra)
 
-        log, column = _log_of(source), source.columns.named()[role]
+        log, column = source.history, source.columns.named()[role]
         table = log.table
         values = values_of(source, role, names)
         with self._failures_in_words(names):
@@ -179,7 +179,7 @@ class DeltaEraser:
     def _outcome(self, commit: int | None) -> Erasure:
         """Look at what is there, and say what remains."""
         source = self._opened()
-        log = _log_of(source)
+        log = source.history
         folder = DeltaFolder(log)
         actions = [] if commit is None else log.actions_of(commit) or []
         unlisted = folder.unlisted_files(_committed_at(actions))  # later ones have no such rows
@@ -195,12 +195,6 @@ class DeltaEraser:
         due = _due(actions, log) if unlisted else None
         before = None if commit is None else commit - 1
         return Erasure(state, before, commit, (*remains, _COPIES), due)
-
-
-def _log_of(source: DeltaSource) -> DeltaLog:
-    log = source.log
-    assert isinstance(log, DeltaLog)
-    return log
 
 
 def _of_kind(actions: Sequence[dict[str, Any]], kind: str, name: str) -> list[Any]:

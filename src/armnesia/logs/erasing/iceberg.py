@@ -128,7 +128,7 @@ class IcebergEraser:
         """Refuse a table in which names stand outside of its rows."""
         column = people.check_column(source)
         check_type(source, people.role)
-        table = _metadata_of(source).table
+        table = source.history.table
         number = table.schema().find_field(column).field_id
         shown = [
             str(field.transform)
@@ -153,9 +153,7 @@ class IcebergEraser:
         column, values = source.columns.named()[role], values_of(source, role, names)
         is_in: Any = expressions.In
         with self._failures_in_words(names):
-            _metadata_of(source).table.delete(
-                is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token}
-            )
+            source.history.table.delete(is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token})
         made = self._snapshots_of(plan)
         if not made:
             raise rows_left(self._name)
@@ -181,7 +179,7 @@ class IcebergEraser:
     def _outcome(self, plan: ErasurePlan) -> Erasure:
         """Look at what is there, and say what remains."""
         source = self._opened()
-        table, current = _metadata_of(source).table, source.snapshot.version
+        table, current = source.history.table, source.snapshot.version
         made = self._snapshots_of(plan)
         earlier = [each for each in table.snapshots() if each.snapshot_id != current]
         with self._failures_in_words():
@@ -235,12 +233,6 @@ def _oldest_age(table: Any) -> timedelta:
     """How old a snapshot becomes before it expires, as the table declares or by Iceberg's default."""
     age = table.properties.get("history.expire.max-snapshot-age-ms", str(_FIVE_DAYS))
     return timedelta(milliseconds=int(age))
-
-
-def _metadata_of(source: IcebergSource) -> IcebergMetadata:
-    metadata = source.log
-    assert isinstance(metadata, IcebergMetadata)
-    return metadata
 
 
 def _property(snapshot: Any, name: str) -> str | None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.logs.erasing.file_labels import checksum, of_names
+from armnesia.logs.erasing.file_labels import checksum
+from armnesia.logs.files.label_lookup import look_up
 from armnesia.logs.lakes.source import LakeSource
 
 _BY_VALUE = {
@@ -32,7 +33,7 @@ def check_type(source: LakeSource, role: str) -> None:
 def values_of(source: LakeSource, role: str, names: frozenset[str]) -> list[Any]:
     """The values of a column, in its own type, that have these names."""
     column = source.named_column(role)
-    found = of_names(column, names)
+    found = look_up(column, names)
     sql = f"SELECT DISTINCT {column.name} FROM {source.files.table} WHERE {found.condition}"
     return [value for (value,) in source.files.query(sql, **found.parameters)]
 
@@ -45,7 +46,7 @@ def other_rows_stayed(before: LakeSource, after: LakeSource, role: str, names: f
     old, new = set(before.manifest().files), set(after.manifest().files)
     replaced = before.reading_only(file.path for file in old - new)
     written = after.reading_only(file.path for file in new - old)
-    left_out = of_names(replaced.named_column(role), names)
+    left_out = look_up(replaced.named_column(role), names)
     return checksum(replaced.files, left_out) == checksum(written.files)
 
 

@@ -3,7 +3,7 @@
 import os
 
 from armnesia.logs.erasing.plan import ErasurePlan
-from armnesia.logs.manifests import FileChanges, FileManifest, Manifest, TableRange
+from armnesia.logs.manifests import Changes, FileManifest, Manifest, TableRange
 from armnesia.logs.source import Source
 
 
@@ -19,5 +19,5 @@ def manifest_after(source: Source, counted: Manifest, plan: ErasurePlan) -> Mani
         files = ((path, *new.get(os.path.realpath(path), stamp)) for path, *stamp in counted.files)
         return FileManifest(tuple((path, size, changed) for path, size, changed in files))
     if isinstance(counted, TableRange):
-        return source.counted_part(counted, FileChanges()).manifest()
+        return source.counted_part(counted, Changes()).manifest()
     return source.manifest()

@@ -14,13 +14,14 @@ from armnesia.core.files import sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
-from armnesia.logs.erasing.file_labels import checksum, names_in, of_names
+from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState, Stamp
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.folders import kind_of_table
 from armnesia.logs.files.formats import LogFiles
+from armnesia.logs.files.label_lookup import look_up
 from armnesia.logs.files.partitions import Partitions
 from armnesia.logs.files.source import FileSource
 
@@ -112,7 +113,7 @@ class ParquetEraser:
         """By the place of a file: which of its rows have the names."""
         if not names:
             return
-        found = of_names(self._source.named_column(role), names)
+        found = look_up(self._source.named_column(role), names)
         sql = (
             f"SELECT file_index, list(file_row_number) FROM {self._source.files.table}"
             f" WHERE {found.condition} GROUP BY file_index ORDER BY file_index"
@@ -131,7 +132,7 @@ class ParquetEraser:
         write_without(path, staged, positions)
         _copy_access(path, staged)
         new = LogFiles((staged,), part.format, part.columns, part.n_rows - len(positions), (_synced(staged),))
-        left_out = of_names(_column_in(part, self._source, role), names)
+        left_out = look_up(_column_in(part, self._source, role), names)
         if checksum(part, left_out, ordered=True) != checksum(new, ordered=True):
             raise rows_changed(self._location, "nothing was changed")
         if old is None or _stamp_of(path) != old:

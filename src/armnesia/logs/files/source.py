@@ -31,7 +31,7 @@ from armnesia.logs.files.text_sizes import check_text_sizes, content_size
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
 from armnesia.logs.log import Log
-from armnesia.logs.manifests import FileChanges, FileManifest, Manifest, SourceChanges
+from armnesia.logs.manifests import Changes, FileManifest, Manifest
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.logs.source import Source, heading_of, place_of_user
 from armnesia.logs.tallies import statistics_of_sums
@@ -330,19 +330,18 @@ class FileSource(Source):
         """Read a manifest from its JSON."""
         return FileManifest.from_dict(values)
 
-    def changes_since(self, manifest: Manifest) -> SourceChanges:
+    def changes_since(self, manifest: Manifest) -> Changes:
         """Compare the files with those of a manifest."""
         assert isinstance(manifest, FileManifest)
         return manifest.changes_to(self.manifest())
 
-    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows of the files of a manifest."""
         assert isinstance(manifest, FileManifest)
         return self._with_files(manifest.paths)
 
-    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows of the files that were added."""
-        assert isinstance(changes, FileChanges)
         return self._with_files(changes.added)
 
     def _with_files(self, paths: Sequence[str]) -> Self:

@@ -64,6 +64,8 @@ _PARTITION_VALUES: Mapping[str, Callable[[Any], Any]] = {
 class IcebergSource(LakeSource):
     """An Iceberg table of a catalog, or one file of metadata."""
 
+    history: "IcebergMetadata"
+
     def _open(self, name: str) -> "IcebergMetadata":
         return IcebergMetadata(name)
 

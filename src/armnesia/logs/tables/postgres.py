@@ -84,10 +84,6 @@ class PostgresSource(TableSource):
         """The address of the database, with the password if it was given."""
         return self._url
 
-    def selected(self, name: str) -> str:
-        """A column in SQL, as it is read."""
-        return self._selected(name)
-
     def type_of(self, name: str) -> str:
         """The type of a column."""
         return self._type_of[name]
@@ -108,7 +104,8 @@ class PostgresSource(TableSource):
                 self._type_of[column.name] = info.name if is_scalar else ""
             return [column.name for column in cursor.description]
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
+        """A column in SQL; CHAR(n) without its padding, text by its bytes, and no longer than is accepted."""
         type_ = _READ_AS.get(self._type_of[name])
         value = quoted(name) if type_ is None else f"{quoted(name)}::{type_}"
         if self._type_of[name] in _TEXTS:  # a collation may take texts that differ for equal

@@ -20,7 +20,7 @@ from armnesia.logs.conditions import Condition, rows_that_satisfy
 from armnesia.logs.counting import NOTHING_LEFT_OUT, CountedRows, LeftOut, RowRules
 from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, in_chunks
-from armnesia.logs.manifests import FileChanges, Manifest, SourceChanges, TableRange
+from armnesia.logs.manifests import Changes, Manifest, TableRange
 from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
@@ -153,7 +153,7 @@ class TableSource(Source):
         """Read a manifest from its JSON."""
         return TableRange.from_dict(values)
 
-    def changes_since(self, manifest: Manifest) -> FileChanges:
+    def changes_since(self, manifest: Manifest) -> Changes:
         """Tell whether there are rows with greater values than were counted.
 
         Rows below that were added or removed are noticed by their number; rows that were changed are not.
@@ -161,24 +161,22 @@ class TableSource(Source):
         assert isinstance(manifest, TableRange)
         now = self.manifest()
         if not now.parts & manifest.parts:
-            return FileChanges(
-                recount=f"it is another table: it was {manifest.table!r}, and is {now.table!r}"
-            )
+            return Changes(recount=f"it is another table: it was {manifest.table!r}, and is {now.table!r}")
         if now.column != manifest.column:
-            return FileChanges(recount=f"its rows were ordered by {manifest.column!r}")
+            return Changes(recount=f"its rows were ordered by {manifest.column!r}")
         part = self._between(None, manifest.highest)
         if part._highest(now.column) != manifest.highest:
-            return FileChanges(recount="the last of the rows that were counted is no longer there")
+            return Changes(recount="the last of the rows that were counted is no longer there")
         if part._n_all_rows() != manifest.n_rows:
-            return FileChanges(recount="rows up to the last one that was counted were added or removed")
-        return FileChanges((now.table,) if now.highest != manifest.highest else ())
+            return Changes(recount="rows up to the last one that was counted were added or removed")
+        return Changes((now.table,) if now.highest != manifest.highest else ())
 
-    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows up to the value of a manifest."""
         assert isinstance(manifest, TableRange)
         return self._between(None, manifest.highest)
 
-    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows above the value of a manifest, up to the one that is the highest now."""
         assert isinstance(manifest, TableRange)
         return self._between(manifest.highest, self.manifest().highest)
@@ -206,7 +204,7 @@ class TableSource(Source):
             for raw in self.raw_rows(CHUNK, None):
                 yield from raw.actions
             return
-        action = self._selected(self.columns.action)
+        action = self.selected(self.columns.action)
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
             yield from self._values([label for (label,) in piece])
 
@@ -214,7 +212,7 @@ class TableSource(Source):
         """Ask the database, unless there are conditions."""
         if self.where:
             return super().has_several_values(name)
-        asked = f"SELECT count(DISTINCT {self._selected(name)}) FROM {self._quoted}"
+        asked = f"SELECT count(DISTINCT {self.selected(name)}) FROM {self._quoted}"
         ((number,),) = next(self._pieces(asked))
         return int(number) > 1
 
@@ -258,13 +256,13 @@ class TableSource(Source):
         self._check_types()
         low, high = reward_range
         parameters: tuple[Any, ...] = (low, high, high - low, (high - low) * _TINY, float(UNIT))
-        groups = [self._selected(self.columns.action)]
+        groups = [self.selected(self.columns.action)]
         for key in self.key_columns:
             expression, values = self._key(key, len(parameters) + 1)
             groups.append(expression)
             parameters += values
         compared = [each.column for each in self.where if not self._decides(each)]
-        groups += map(self._selected, compared)
+        groups += map(self.selected, compared)
         table = self._quoted
         if users is not None or every_user:
             user = self.columns.named()["user"]
@@ -324,7 +322,7 @@ class TableSource(Source):
         if self.where or not self._types_can_be_compared():
             yield from super().distinct_labels(role)
             return
-        column = self._selected(self.columns.named()[role])
+        column = self.selected(self.columns.named()[role])
         for rows in in_chunks(self._pieces(f"SELECT DISTINCT {column} FROM {self._quoted}"), CHUNK):
             texts = map(label_text, self._values([value for (value,) in rows]))
             yield {text for text in texts if text is not None}
@@ -368,7 +366,7 @@ class TableSource(Source):
     def _key(self, key: KeyColumn, parameter: int) -> tuple[str, tuple[Any, ...]]:
         """The value of a key, or the number of the interval that it lies in, in SQL."""
         if not key.edges:
-            return self._selected(key.name), ()
+            return self.selected(key.name), ()
         number = self._float(key.name)
         cases = " ".join(
             f"WHEN {number} < {self._mark(parameter + at)} THEN {at}" for at in range(len(key.edges))
@@ -432,7 +430,7 @@ class TableSource(Source):
         self, user: str, selection: Selection | None, parameter: int
     ) -> tuple[str, str, tuple[Any, ...]]:
         """The user of a row, in SQL, NULL for most that are not selected; and what to select it from."""
-        value = self._selected(user)
+        value = self.selected(user)
         if selection is None:
             return value, self._quoted, ()
         condition, values = self._condition(user, selection, parameter)
@@ -476,7 +474,7 @@ class TableSource(Source):
         value, keys = self._number(name), self.key_columns
         compared = [condition.column for condition in self.where]
         names = list(dict.fromkeys([self.columns.action, *(key.name for key in keys), *compared]))
-        groups = ", ".join(map(self._selected, names))
+        groups = ", ".join(map(self.selected, names))
         asked = f"SELECT min({value}), max({value}), {groups} FROM {self._quoted}"
         sql, parameters = self._filtered_sql(asked, "", ())
         query = f"{sql} GROUP BY {groups}", parameters
@@ -492,7 +490,7 @@ class TableSource(Source):
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows of one snapshot, in the order of the database; positions count what it returns."""
-        sql = f"SELECT {', '.join(map(self._selected, self._read))} FROM {self._quoted}"
+        sql = f"SELECT {', '.join(map(self.selected, self._read))} FROM {self._quoted}"
         condition, parameters = "", ()
         if selection is not None:
             column = self.columns.named()[selection.role]
@@ -535,7 +533,7 @@ class TableSource(Source):
     def _values(self, column: list[Any]) -> list[Any]:
         return with_decimals_as_written(column) if self.decimals_as_written else column
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
         """A column in SQL, as it is read."""
         return self._name(name)
 

@@ -115,7 +115,7 @@ class SparkSource(TableSource):
         if not all(map(self._decides, self.where)):
             yield from super().user_texts()
             return
-        user = self._selected(self.columns.named()["user"])
+        user = self.selected(self.columns.named()["user"])
         sql = self._filtered_sql(f"SELECT DISTINCT {user} FROM {self._quoted}", "", ())
         for rows in in_chunks(self._pieces(*sql), CHUNK):
             yield [label_text(value) for (value,) in rows]
@@ -123,7 +123,8 @@ class SparkSource(TableSource):
     def _name(self, name: str) -> str:
         return self._column_of[name].name
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
+        """A column in SQL."""
         return self._column_of[name].selected()
 
     def _number(self, name: str) -> str:

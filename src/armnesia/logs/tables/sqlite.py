@@ -76,7 +76,8 @@ class SqliteSource(TableSource):
             f"CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {whole} % 2 = 1) THEN {whole} + 1 ELSE {whole} END"
         )
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
+        """A column in SQL, compared by its bytes."""
         return f"{quoted(name)} COLLATE BINARY"  # to other collations, different texts may be equal
 
     def _check_types(self) -> None:
