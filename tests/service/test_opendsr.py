@@ -212,7 +212,7 @@ def test_a_controller_sees_its_own_requests_only(waiting: Served) -> None:
         {"regulation": "hipaa"},
         {"regulation": None},
         {"subject_request_id": "A7551968-D5D6-44B2-9831-815AC9017798"},
-        {"subject_request_id": str(uuid.uuid1())},
+        {"subject_request_id": "c232ab00-9414-11ec-b3c8-9f6bdeced846"},
         {"subject_request_id": "1"},
         {"subject_request_type": "access"},
         {"subject_request_type": "portability"},

@@ -446,7 +446,7 @@ def test_an_eraser_that_deletes_too_much_is_caught(
     """A planted fault that the eraser's own check does not see: the vault counts the other rows again."""
     delta.with_parts(1)
     with counted_vault(sqlite_place, delta) as vault:
-        monkeypatch.setattr("armnesia.logs.erasing.delta.other_rows_stayed", lambda *_: True)
+        monkeypatch.setattr("armnesia.logs.erasing.lake_rows.other_rows_stayed", lambda *_: True)
         monkeypatch.setattr("armnesia.logs.erasing.delta.values_of", lambda *_: [FIRST, SECOND])
         with pytest.raises(VaultError, match=r"other rows than were counted.*the request itself is done"):
             vault.forget(users=[FIRST], erase_at_source=True)

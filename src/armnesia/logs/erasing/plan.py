@@ -7,16 +7,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import Stamp
 from armnesia.core.randomness import secret_bytes
 
 _TOKEN_BYTES = 12
-
-
-class Stamp(NamedTuple):
-    """Size and time of change, in nanoseconds, of a file."""
-
-    size: int
-    changed: int
 
 
 class FileSwap(NamedTuple):
@@ -72,6 +66,11 @@ class ErasurePlan:
                 "a plan of an erasure must have kind, location, token, version and files"
                 f" [[path, [size, changed], staged, [size, changed]], …]; got {sorted(values)}"
             ) from None
+
+    @property
+    def replaced(self) -> dict[str, Stamp]:
+        """The files to be replaced, and the stamps of those that take their places."""
+        return {swap.path: swap.new for swap in self.files}
 
     def check(self, kind: str, location: str) -> None:
         """Refuse a plan of another source."""

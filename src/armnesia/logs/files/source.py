@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.files import Stamp
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW, UserType
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -339,6 +340,11 @@ class FileSource(Source):
         """The rows of the files of a manifest."""
         assert isinstance(manifest, FileManifest)
         return self._with_files(manifest.paths)
+
+    def manifest_after(self, counted: Manifest, replaced: Mapping[str, Stamp]) -> Manifest:
+        """The same files, of which those that were replaced have other stamps."""
+        assert isinstance(counted, FileManifest)
+        return counted.with_stamps(replaced)
 
     def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows of the files that were added."""

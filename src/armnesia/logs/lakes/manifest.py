@@ -30,7 +30,7 @@ class CountedFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LakeManifest:
+class LakeManifest(Manifest):
     """Which table, which version of it and which files were counted.
 
     >>> manifest = LakeManifest("delta", "1f5e", 3, "90ab", (CountedFile("part-0.parquet", 812),))

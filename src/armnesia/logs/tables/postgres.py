@@ -14,7 +14,7 @@ from armnesia.logs.limits import LONGEST_TEXT, text_size
 from armnesia.logs.manifests import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
-from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
+from armnesia.logs.tables.source import TableSource, no_order, no_table
 from armnesia.logs.urls import without_password
 
 _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}
@@ -66,6 +66,8 @@ class PostgresSource(TableSource):
     The password is in no description and no message. To open the source again, give it as PostgreSQL's own
     tools take it: PGPASSWORD, ~/.pgpass or a service file.
     """
+
+    _parameter_mark = "${}"
 
     def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         try:
@@ -160,10 +162,7 @@ class PostgresSource(TableSource):
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         # A raw cursor has parameters $1, so that a percent sign in a name needs no escape.
         raw_cursor = self._psycopg.RawServerCursor
-        for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):
-            if mark in sql:
-                parameters += (value,)
-                sql = sql.replace(mark, f"${len(parameters)}")
+        sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection, raw_cursor(connection, "armnesia_source") as cursor:
             if self._without_indexes:
                 for kind in ("indexscan", "indexonlyscan", "bitmapscan"):
@@ -218,8 +217,8 @@ class PostgresSource(TableSource):
         elif type_ == "uuid":
             values = [text for text in texts if _is_uuid(text)]
         else:
-            return f" WHERE {name} IS NOT NULL", ()
-        return f" WHERE {name} = ANY (${parameter}::{type_}[]){others}", (values,)
+            return f"{name} IS NOT NULL", ()
+        return f"{name} = ANY (${parameter}::{type_}[]){others}", (values,)
 
     def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:
         type_, name = self._type_of[condition.column], quoted(condition.column)
@@ -234,7 +233,7 @@ class PostgresSource(TableSource):
             return present, "", ()
         texts = Selection("where", frozenset(map(str, condition.values)))
         chosen, parameters = self._condition(condition.column, texts, parameter)
-        return chosen.removeprefix(" WHERE "), "", parameters
+        return chosen, "", parameters
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:

@@ -7,10 +7,11 @@ cursor.
 import copy
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.files import Stamp
 from armnesia.core.identifiers import UserType, are_plain
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT
@@ -32,12 +33,15 @@ from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable, 
 _TINY = 1e-12
 """A smaller part of the range is rounded to 0 units. Not computed: PostgreSQL refuses to underflow."""
 
-ABOVE, UP_TO = "\0above", "\0up_to"
+_ABOVE, _UP_TO = "\0above", "\0up_to"
 """Stand for parameters in SQL until it is run: no name can have such characters."""
 
 
 class TableSource(Source):
     """A table or view."""
+
+    _parameter_mark: ClassVar[str]
+    """A parameter in SQL by its number."""
 
     def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         if table is None:
@@ -104,8 +108,7 @@ class TableSource(Source):
 
     def condition(self, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         """SQL that holds for every row of a selection, and for others, with its parameters."""
-        condition, parameters = self._condition(self.columns.named()[selection.role], selection)
-        return condition.removeprefix(" WHERE ") or "true", parameters
+        return self._condition(self.columns.named()[selection.role], selection)
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
         """The same table without the rows that do not satisfy these conditions."""
@@ -176,17 +179,29 @@ class TableSource(Source):
         assert isinstance(manifest, TableRange)
         return self._between(None, manifest.highest)
 
+    def manifest_after(self, counted: Manifest, replaced: Mapping[str, Stamp]) -> Manifest:
+        """The rows up to the same value, of which the last may be gone."""
+        return self.counted_part(counted, Changes()).manifest()
+
     def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows above the value of a manifest, up to the one that is the highest now."""
         assert isinstance(manifest, TableRange)
         return self._between(manifest.highest, self.manifest().highest)
 
+    def _bounded(self, sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+        """Put parameters in the place of the values that bound the rows."""
+        for mark, value in ((_ABOVE, self._above), (_UP_TO, self._up_to)):
+            if mark in sql:
+                parameters += (value,)
+                sql = sql.replace(mark, self._parameter_mark.format(len(parameters)))
+        return sql, parameters
+
     def _between(self, above: str | int | None, up_to: str | int | None) -> Self:
         """The rows with greater values than one, up to another; without the latter there are none."""
         assert self._order is not None  # there is a manifest
         part, column = copy.copy(self), self._name(self._order)
-        limits = [self._compared(column, ">", ABOVE)] if above is not None else []
-        limits += [self._compared(column, "<=", UP_TO) if up_to is not None else "1 = 0"]
+        limits = [self._compared(column, ">", _ABOVE)] if above is not None else []
+        limits += [self._compared(column, "<=", _UP_TO) if up_to is not None else "1 = 0"]
         part._limits = tuple(limits)
         part._above, part._up_to = above, up_to
         return part
@@ -346,7 +361,7 @@ class TableSource(Source):
 
     def _some_missing(self, role: str) -> bool:
         name = self._name(self.columns.named()[role])
-        sql = self._filtered_sql(f"SELECT 1 FROM {self._quoted}", f" WHERE {name} IS NULL", ())
+        sql = self._filtered_sql(f"SELECT 1 FROM {self._quoted}", f"{name} IS NULL", ())
         return any(self._pieces(*sql))
 
     def _some_long(self, role: str) -> bool:
@@ -433,8 +448,7 @@ class TableSource(Source):
         value = self.selected(user)
         if selection is None:
             return value, self._quoted, ()
-        condition, values = self._condition(user, selection, parameter)
-        chosen = condition.removeprefix(" WHERE ") or "1 = 1"
+        chosen, values = self._condition(user, selection, parameter)
         return f"CASE WHEN {chosen} THEN {value} END", self._quoted, values
 
     def _decides(self, condition: Condition) -> bool:
@@ -491,10 +505,7 @@ class TableSource(Source):
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows of one snapshot, in the order of the database; positions count what it returns."""
         sql = f"SELECT {', '.join(map(self.selected, self._read))} FROM {self._quoted}"
-        condition, parameters = "", ()
-        if selection is not None:
-            column = self.columns.named()[selection.role]
-            condition, parameters = self._condition(column, selection)
+        condition, parameters = ("", ()) if selection is None else self.condition(selection)
         first = 0
         for rows in in_chunks(self._pieces(*self._filtered_sql(sql, condition, parameters)), chunk):
             positions: Sequence[int] = range(first, first + len(rows))
@@ -517,7 +528,7 @@ class TableSource(Source):
         A row with a value that a condition refuses is sent whatever the later conditions say of it.
         """
         if not self.where:
-            return sql + condition, parameters
+            return f"{sql} WHERE {condition}" if condition else sql, parameters
         parts = []
         for each in self.where:
             satisfied, refused, values = self._satisfied(each, len(parameters) + 1)
@@ -527,8 +538,7 @@ class TableSource(Source):
         for satisfied, refused in reversed(parts):
             combined = f"({satisfied}{f' AND {combined}' if combined else ''})"
             combined = f"({refused} OR {combined})" if refused else combined
-        selected = condition.removeprefix(" WHERE ")
-        return f"{sql} WHERE {f'({selected}) AND ' if selected else ''}{combined}", parameters
+        return f"{sql} WHERE {f'({condition}) AND ' if condition else ''}{combined}", parameters
 
     def _values(self, column: list[Any]) -> list[Any]:
         return with_decimals_as_written(column) if self.decimals_as_written else column
@@ -579,7 +589,8 @@ class TableSource(Source):
     ) -> tuple[str, tuple[Any, ...]]:
         """A condition that holds for every row of a selection; `parameter` is the number of the first.
 
-        An index can answer it, unless other spellings of users are selected too.
+        An index can answer it, unless other spellings of users are selected too. It holds for all rows where
+        the database cannot tell.
         """
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, InvalidInputError, VaultError
 from armnesia.logs.counting import Sums
-from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, manifest_after, open_eraser
+from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
@@ -260,7 +260,7 @@ class _Run:
         """Count the source as a plan has left it; store that, the plans to be kept, and a ledger entry."""
         each, configuration = self.sources[number], self.counter.configuration
         assert each.counted is not None  # it would have been refused
-        manifest = manifest_after(each.reopened(configuration), each.counted.manifest, plan)
+        manifest = each.reopened(configuration).manifest_after(each.counted.manifest, plan.replaced)
         now = replace(each, counted=replace(each.counted, manifest=manifest), plans=plans)
         part, _ = now.reopened_counted(configuration)
         self.sums[number] = self.counter.count(part, checked_before=True).sums

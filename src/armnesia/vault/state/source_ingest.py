@@ -127,7 +127,7 @@ class SourceIngest:
     ) -> CountedRows:
         """Count the rows that came since, or all of a new source."""
         if known is None or known.counted is None or changes is None:
-            whole = source.counted_part(manifest, source.changes_since(manifest))
+            whole = source.as_counted(manifest)
             rows = counter.count(whole, refuses_spellings=True)
             if source.where and not rows.n_rows:
                 raise empty_log(source.where)
@@ -147,7 +147,7 @@ class SourceIngest:
         manifest: Manifest,
         reason: str,
     ) -> CountedIngest:
-        whole = source.counted_part(manifest, source.changes_since(manifest))
+        whole = source.as_counted(manifest)
         rows = counter.count(whole, refuses_spellings=True)
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
         now = replace(now, counted=part)
