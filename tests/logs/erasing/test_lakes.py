@@ -1,6 +1,7 @@
 """Erasing rows of Delta and Iceberg tables: what their logs say, what remains, and what is refused."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,65 @@ def test_a_retention_that_is_over_lets_files_go(table: DeltaStore) -> None:
     purged = table.eraser().purge(plan, PEOPLE)
     assert purged.state == SourceState.PURGED
     assert "the log still has version 0" in purged.remains[0], "statistics stay in the log"
+
+
+def delta_table(store: DeltaStore) -> deltalake.DeltaTable:
+    return deltalake.DeltaTable(str(store.folder))
+
+
+def vacuum(store: DeltaStore) -> None:
+    delta_table(store).vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_old_files_are_known_by_no_clock(table: DeltaStore, hours: int) -> None:
+    """The clock of the storage may be behind or ahead of that of the writer."""
+    table.with_parts(1)
+    (old,) = table.folder.glob("*.parquet")
+    moment = old.stat().st_mtime + hours * 3600
+    os.utime(old, (moment, moment))
+    _, erasure = erase(table)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+
+
+def test_files_that_came_after_the_erasure_do_not_count(table: DeltaStore) -> None:
+    rows = table.with_parts(1)
+    plan, _ = erase(table)
+    table.append(others(made_rows(1)))
+    delta_table(table).optimize.compact()
+    assert table.eraser().apply(plan, PEOPLE).state == SourceState.LOGICALLY_DELETED
+    vacuum(table)
+    table.append(others(made_rows(2)))
+    delta_table(table).optimize.compact()
+    assert len(list(table.folder.glob("*.parquet"))) > len(delta_table(table).file_uris())
+    assert table.eraser().apply(plan, PEOPLE).state == SourceState.PURGED
+    assert found_in((path.read_bytes() for path in table.folder.glob("*.parquet")), gone(rows)) == set()
+
+
+def test_files_that_were_restored_after_the_erasure_count(table: DeltaStore) -> None:
+    """The log has them as added after it."""
+    table.with_parts(1)
+    plan, _ = erase(table)
+    delta_table(table).restore(0)
+    delta_table(table).delete(f"user IN ('{ERASED[0]}', '{ERASED[1]}')")
+    erasure = table.eraser().apply(plan, PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("may name people (predicate)" in sentence for sentence in erasure.remains)
+
+
+def test_names_that_others_have_written_into_a_delta_log_are_said(table: DeltaStore) -> None:
+    table.with_parts(1)
+    delta_table(table).delete(f"user IN ('{ERASED[0]}', '{ERASED[1]}')")
+    assert table.eraser().plan(PEOPLE) is None
+    plan = table.eraser().empty_plan()
+    erasure = table.eraser().apply(plan, PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("the log still has version 0" in sentence for sentence in erasure.remains)
+    assert any("may name people (predicate)" in sentence for sentence in erasure.remains)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.PURGED
+    assert found_in(table.contents(), {ERASED[0].encode()}) == set()
+    assert len(erasure.remains) == 1, "copies"
 
 
 def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
@@ -402,7 +462,7 @@ def test_paths_that_a_delta_log_encodes(table: DeltaStore) -> None:
         line for line in commit_text(table, erasure.after).splitlines() if line.startswith('{"remove"')
     ]
     assert 1 <= len(removed) < len(days)
-    unlisted = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).unlisted_files(None)
+    unlisted = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).unlisted_files()
     assert len(unlisted) == len(removed)
     assert erasure.remains[0].startswith("files that the present version")
     assert table.eraser().purge(plan, people, ignore_retention=True).state == SourceState.PURGED

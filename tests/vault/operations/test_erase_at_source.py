@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow.parquet as pq
 import pytest
 
@@ -148,6 +149,34 @@ def test_a_retention_is_respected_unless_it_is_ignored(delta: Store, sqlite_plac
         assert certificate.verify(vault.public_keys(), ledger=ledger_of(vault)) == [], "it was true then"
         assert_is_plain(vault, rows, [FIRST])
         assert traces(delta, sqlite_place, of((FIRST,), rows)) == set()
+
+
+def test_an_erasure_tells_nothing_of_people_who_were_forgotten_later(
+    delta: Store, sqlite_place: Place
+) -> None:
+    """Their rows were deleted by another tool, in files that are younger than the erasure."""
+    delta.with_parts(1)
+    table = deltalake.DeltaTable(str(delta.folder))
+    with counted_vault(sqlite_place, delta) as vault:
+        vault.forget(users=[FIRST], erase_at_source=True)
+        table.update_incremental()
+        table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+        assert vault.erase_at_sources(purge=True).sources[0].state == "purged"
+        known = set(delta.folder.glob("*.parquet"))
+        delta.append([("latecomer", "A", 0.5, "page-1"), (THIRD, "B", 0.25, "page-1")])
+        (young,) = set(delta.folder.glob("*.parquet")) - known
+        os.utime(young, (young.stat().st_mtime + 60,) * 2)
+        ingest(vault, delta)
+        vault.forget(users=["latecomer"])
+        table.update_incremental()
+        table.delete("user = 'latecomer'")
+        ingest(vault, delta)
+        assert vault.erase_at_sources().sources[0].state == "logically deleted"
+        assert state_of(vault, "latecomer") == "logically deleted"
+        assert vault.erase_at_sources(purge=True).sources[0].state == "logically deleted"
+        assert vault.erase_at_sources(purge=True, ignore_retention=True).sources[0].state == "purged"
+        assert state_of(vault, "latecomer") == "purged"
+        assert not young.exists()
 
 
 def test_single_records_are_erased_by_their_ids(tmp_path: Path, sqlite_place: Place) -> None:

@@ -1,6 +1,7 @@
 """What erasures at Delta and Iceberg tables have in common: one commit, after which other rows must stay."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
@@ -65,7 +66,7 @@ class LakeEraser(ABC, Generic[Lake]):
 
     def empty_plan(self) -> ErasurePlan:
         """A plan that deletes no rows."""
-        return self._new_plan(self._opened())
+        return replace(self._new_plan(self._opened()), deletes=False)
 
     def discard(self, plan: ErasurePlan) -> None:
         """Nothing was prepared."""

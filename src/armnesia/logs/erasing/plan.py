@@ -42,6 +42,8 @@ class ErasurePlan:
     """Of a table of a lake: the version, or the id of the snapshot, that the plan was made for."""
     files: tuple[FileSwap, ...] = ()
     """The files to be replaced, if files are."""
+    deletes: bool = True
+    """Whether it deletes rows. One that does not was made when there were none, in `version` of a table."""
 
     @classmethod
     def new(cls, kind: str, location: str, version: int | None = None) -> "ErasurePlan":
