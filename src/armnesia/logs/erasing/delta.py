@@ -96,7 +96,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
             log.table.restore(done.before)
         return f"version {done.before} was restored"
 
-    def _remove_old(self, *, at_once: bool) -> None:
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Remove data files and, at once, the entries of the log before the present version."""
         folder = DeltaFolder(DeltaLog(self._name))
         with self._failures_in_words():

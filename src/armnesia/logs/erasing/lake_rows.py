@@ -77,6 +77,10 @@ class LakeEraser(ABC, Generic[Lake]):
         if self._deletion_by(plan) is not None:
             raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
 
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Nothing has to be noted."""
+        return plan
+
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Remove what only earlier versions of the table need.
 
@@ -87,7 +91,7 @@ class LakeEraser(ABC, Generic[Lake]):
         if names_in(self._opened(), people):
             raise not_applied()
         done = self._deletion_by(plan)  # before it, or what tells of it, is removed
-        self._remove_old(at_once=ignore_retention)
+        self._remove_old(plan, at_once=ignore_retention)
         return self._outcome(plan, done)
 
     def _new_plan(self, source: Lake) -> ErasurePlan:
@@ -125,7 +129,7 @@ class LakeEraser(ABC, Generic[Lake]):
         """Go back to the version before a deletion, unless somebody has built on it; say which."""
 
     @abstractmethod
-    def _remove_old(self, *, at_once: bool) -> None:
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Remove what only earlier versions need, after the retention of the table or at once."""
 
     @abstractmethod

@@ -80,6 +80,10 @@ class ParquetEraser:
         """A plan that deletes no rows."""
         return ErasurePlan.new(_KIND, self._location)
 
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Nothing has to be noted."""
+        return plan
+
     def discard(self, plan: ErasurePlan) -> None:
         """Remove the new files that have not taken their places."""
         plan.check(_KIND, self._location)

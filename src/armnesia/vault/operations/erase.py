@@ -201,7 +201,7 @@ class _Run:
                 kept = plan
                 if begun and not has_rows:
                     # Others may have been forgotten since it was begun, whose rows it has not deleted.
-                    kept = eraser.empty_plan()
+                    kept = replace(eraser.empty_plan(), removals=plan.removals)
                     outcomes.append(eraser.apply(kept, self.people[role]))
                 facts = self._facts(number, outcomes) if role == roles[-1] else None
                 self._record(
@@ -222,7 +222,7 @@ class _Run:
         for role in roles:
             each = self.sources[number]
             eraser = _opened_eraser(each, self.counter.configuration)
-            plan = each.plans.applied.get(role) or eraser.empty_plan()
+            plan = eraser.with_removals(each.plans.applied.get(role) or eraser.empty_plan())
             self._put(replace(each, plans=each.plans.begun(role, plan)))
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
@@ -253,10 +253,12 @@ class _Run:
             if number not in self.sums:
                 return begun, False  # rows are gone: it is finished as it was begun
             eraser.discard(begun)
-        plan = eraser.plan(self.people[role])
+        plan, before = eraser.plan(self.people[role]), begun or each.plans.applied.get(role)
+        removals = () if before is None else before.removals
         if plan is None:
-            known = begun or (None if is_due else each.plans.applied.get(role))
-            return eraser.empty_plan() if known is None else replace(known, files=()), False
+            known = before if begun or not is_due else None
+            return replace(known or eraser.empty_plan(), files=(), removals=removals), False
+        plan = replace(plan, removals=removals)
         try:
             self._put(replace(each, plans=each.plans.begun(role, plan)))
         except BaseException:
