@@ -8,7 +8,9 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
 
@@ -40,6 +42,7 @@ from tests.logs.erasing.stores import (
     made_rows,
     name_of,
     needles,
+    tuples,
 )
 from tests.logs.lakes.tables import (
     add_actions,
@@ -379,6 +382,116 @@ def test_a_purge_within_the_age_of_snapshots_keeps_them(lake: IcebergStore) -> N
     ).commit_transaction()
     assert lake.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
+
+
+def set_properties(lake: IcebergStore, **properties: str) -> None:
+    with lake.table().transaction() as transaction:
+        transaction.set_properties({name.replace("_", "."): text for name, text in properties.items()})
+
+
+def cut_metadata_log(lake: IcebergStore) -> None:
+    """Let the metadata forget which files of metadata were before them."""
+    with lake.table().transaction() as transaction:
+        transaction.set_properties({"write.metadata.previous-versions-max": "1"})
+    for part in (7, 8, 9):
+        lake.append(others(made_rows(part)))
+
+
+def expire_without_removal(lake: IcebergStore) -> None:
+    table = lake.table()
+    old = [each.snapshot_id for each in table.snapshots() if each != table.current_snapshot()]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+
+
+def test_files_that_no_metadata_name_are_purged(lake: IcebergStore) -> None:
+    """Left by the table's own maintenance: a compaction, and an expiry that removes no file."""
+    rows = lake.with_parts()
+    lake.table().overwrite(arrow_rows(lake.rows()))
+    expire_without_removal(lake)
+    cut_metadata_log(lake)
+    plan, _ = erase(lake)
+    set_properties(lake, **{"history_expire_max-snapshot-age-ms": "3600000"})
+    held = lake.eraser().purge(plan, PEOPLE)
+    assert held.state == SourceState.LOGICALLY_DELETED
+    before = in_order(lake.rows())
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert found_in(lake.contents(), gone(rows)) == set()
+    assert in_order(lake.rows()) == before
+
+
+def test_a_purge_that_was_interrupted_after_the_expiry_is_finished(
+    lake: IcebergStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for files outside of the table's folders, which nothing names any more."""
+    rows = lake.with_parts(1)
+    outside = tmp_path / "outside.parquet"
+    pq.write_table(arrow_rows(made_rows(1)), outside)
+    lake.table().add_files([str(outside)])
+    plan, _ = erase(lake)
+    noted = lake.eraser().with_removals(plan)
+    assert noted.removals == (str(outside),)
+    with monkeypatch.context() as patched:
+        patched.setattr(iceberg.TableFiles, "remove", raise_oserror)
+        with pytest.raises(InvalidLogError, match="pyiceberg failed"):
+            lake.eraser().purge(noted, PEOPLE, ignore_retention=True)
+    cut_metadata_log(lake)
+    again = ErasurePlan.from_dict(json.loads(json.dumps(noted.to_dict())))
+    assert lake.eraser().apply(again, PEOPLE).state == SourceState.LOGICALLY_DELETED
+    assert lake.eraser().purge(again, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert not outside.exists()
+    assert found_in(lake.contents(), gone([*rows, *made_rows(1)])) == set()
+
+
+def raise_oserror(*_: Any, **__: Any) -> None:
+    raise OSError
+
+
+@pytest.mark.parametrize("reason", ["no listing", "another folder", "another table"])
+def test_folders_that_cannot_be_looked_through(
+    lake: IcebergStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    lake.with_parts(1)
+    if reason == "no listing":
+        monkeypatch.setattr("armnesia.logs.erasing.iceberg_folders._files_below", lambda *_: None)
+    elif reason == "another folder":
+        set_properties(lake, write_data_path=f"file://{tmp_path}/elsewhere")
+    else:
+        schema = arrow_rows([]).schema
+        other = lake.catalog().create_table("logs.other", schema, location=lake.table().location())
+        other.append(arrow_rows(made_rows(3)))
+    plan, _ = erase(lake)
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("not all folders that the table writes to" in sentence for sentence in erasure.remains)
+    if reason == "another table":
+        assert tuples(lake.catalog().load_table("logs.other").scan().to_arrow()) == made_rows(3)
+
+
+def test_a_file_that_may_be_needed_by_another_name_is_not_removed(lake: IcebergStore, tmp_path: Path) -> None:
+    lake.with_parts(1)
+    folder = Path(lake.table().location().removeprefix("file://"))
+    (tmp_path / "link").symlink_to(folder)
+    pq.write_table(arrow_rows(others(made_rows(1))), folder / "data" / "added.parquet")
+    lake.table().add_files([str(tmp_path / "link" / "data" / "added.parquet")])
+    plan, _ = erase(lake)
+    before = in_order(lake.rows())
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert in_order(lake.rows()) == before
+
+
+def test_each_manifest_is_read_once(lake: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.with_parts(8)
+    read: list[str] = []
+    fetch = ManifestFile.fetch_manifest_entry
+
+    def counting(self: ManifestFile, *arguments: Any, **options: Any) -> Any:
+        read.append(self.manifest_path)
+        return fetch(self, *arguments, **options)
+
+    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", counting)
+    assert iceberg.TableFiles(lake.table()).unreferenced()
+    assert len(read) == len(set(read)) == 8
 
 
 def test_iceberg_tables_that_are_refused(lake: IcebergStore) -> None:
