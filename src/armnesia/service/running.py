@@ -3,11 +3,11 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
 
@@ -23,13 +23,6 @@ from armnesia.vault import Vault
 from armnesia.vault.keys.canonical_json import utc_now
 
 _Result = TypeVar("_Result")
-
-
-class Background(Protocol):
-    """Work beside the answers to requests."""
-
-    async def run(self) -> None:
-        """Work until cancelled."""
 
 
 @dataclass
@@ -56,14 +49,18 @@ class Service:
         self.worker.observe_group = self.metrics.group_sizes.observe
         self.guard = TokenGuard(self.worker, self.settings)
         self._ended = threading.Event()
+        self._always: list[asyncio.Task[None]] = []
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether all threads and tasks are there that have to be."""
+        return self.worker.is_alive and not any(task.done() for task in self._always)
 
     @asynccontextmanager
-    async def running(self, *others: Background) -> AsyncIterator[None]:
-        """Run the threads of the vault and the work in the background."""
+    async def running(self, *others: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+        """Run the threads of the vault, and whatever works in the background until it is cancelled."""
         with self.worker:
-            tasks = [
-                asyncio.create_task(work) for work in (self._note_uses(), *(each.run() for each in others))
-            ]
+            tasks = self._always = [asyncio.create_task(work()) for work in (self._note_uses, *others)]
             verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
             if self.settings.verify_hours:
                 verifying.start()

@@ -52,7 +52,7 @@ class Health(Documented):
 )
 async def live(request: Request) -> JSONResponse:
     """For a supervisor that has no token."""
-    alive = service_of(request).worker.is_alive
+    alive = service_of(request).is_alive
     return answer({"status": "ok" if alive else "failing"}, 200 if alive else 503)
 
 
@@ -84,7 +84,7 @@ async def health_facts(service: Service) -> dict[str, Any]:
         facts |= await done(service.worker.read(_facts))
     except ArmnesiaError as error:  # the seal is checked with the keys
         facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
-    if service.verified is not None and not service.verified.holds:
+    if not service.is_alive or (service.verified is not None and not service.verified.holds):
         facts["status"] = "failing"
     return facts
 
