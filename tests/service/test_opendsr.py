@@ -677,3 +677,19 @@ def test_a_body_that_is_too_large_is_told_as_opendsr_has_it(waiting: Served) -> 
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, 400)
         assert answer.json()["error"]["errors"][0]["reason"] == "body-too-large"
         assert http.post("/v1/deletions", content=b"x" * 4_000_001, headers=headers).status_code == 413
+
+
+def test_deletions_are_counted_by_whatever_way_they_come(served: Served) -> None:
+    with served.http() as http:
+        for number, name in enumerate(PEOPLE[:2], 1):
+            sent = body(subject_identities=[identity(name)])
+            http.post("/v2/requests", json=sent)
+            for _ in range(200):
+                found = http.get("/metrics").text
+                if f'armnesia_deletions_total{{unlearner="rollback"}} {number}.0' in found:
+                    break
+                time.sleep(0.05)
+            else:
+                raise AssertionError(found)
+        assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 201
+        assert 'armnesia_deletions_total{unlearner="rollback"} 3.0' in http.get("/metrics").text

@@ -104,7 +104,7 @@ class VaultWorker:
         def left() -> float | None:
             return None if until is None else max(0.0, until - time.monotonic())
 
-        ends = [self._writes, self._looks, *[self._reads] * self._settings.readers]
+        ends: list[queue.Queue[Any]] = [self._writes, self._looks, *[self._reads] * self._settings.readers]
         with suppress(queue.Full):
             for jobs in ends:
                 jobs.put(None, timeout=left())

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.service.api.answers import Documented, answer
-from armnesia.service.problems import problem_of, responses
+from armnesia.service.problems import problem_of, responses, unreadable
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.tokens import Route, access
 from armnesia.vault import PendingErasures, Role, Vault
@@ -120,9 +120,12 @@ async def metrics(request: Request) -> Response:
 
 
 async def _measure(service: Service) -> None:
-    head, pending = await done(
-        service.worker.read(lambda vault: (vault.head.sequence, vault.pending_erasures().number))
-    )
+    try:
+        head, pending = await done(
+            service.worker.read(lambda vault: (vault.head.sequence, vault.pending_erasures().number))
+        )
+    except ArmnesiaError as error:
+        raise unreadable(error) from error
     service.metrics.ledger_length.set(head)
     service.metrics.pending_erasures.set(pending)
     service.metrics.waiting.set(service.worker.waiting)
