@@ -289,7 +289,14 @@ class Vault:
         another system has found them: an external vault then reads no source, and the certificate says so.
         With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
         """
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
+        asked = RequestOptions(
+            unlearner=unlearner,
+            unlearner_options=unlearner_options,
+            epsilon=epsilon,
+            delta=delta,
+            exactly=exactly,
+            rows=rows,
+        )
         target = ErasureTarget.of(users, records)
         if not erase_at_source:
             if purge or ignore_retention:
@@ -344,7 +351,14 @@ class Vault:
         rows: Any = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
+        asked = RequestOptions(
+            unlearner=unlearner,
+            unlearner_options=unlearner_options,
+            epsilon=epsilon,
+            delta=delta,
+            exactly=exactly,
+            rows=rows,
+        )
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

@@ -111,11 +111,7 @@ class SignInLimits:
         (10, 0)
         """
         bucket = self._buckets.get(address)
-        if bucket is None:
-            return 0
-        now = self._now()
-        level = min(bucket.burst, bucket.level + (now - bucket.seen) * bucket.rate)
-        return 0 if level >= 1 else max(1, round((1 - level) / bucket.rate))
+        return 0 if bucket is None else bucket.wait(self._now())
 
     def note_failure(self, address: str) -> None:
         """Note that a token was not accepted."""
