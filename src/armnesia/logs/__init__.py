@@ -19,7 +19,6 @@ from armnesia.logs.opening import (
     open_source,
     reopen_counted,
     reopen_source,
-    source_address,
 )
 from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.reading import read_log, read_opened
@@ -47,7 +46,6 @@ __all__ = [
     "read_opened",
     "reopen_counted",
     "reopen_source",
-    "source_address",
     "source_name",
     "storable_labels",
     "warn_of_experiments",

@@ -101,14 +101,14 @@ def test_the_commit_of_a_delta_erasure_names_nobody(table: DeltaStore) -> None:
 def test_what_remains_of_a_delta_erasure(table: DeltaStore) -> None:
     rows = table.with_parts()
     plan, erasure = erase(table)
-    assert erasure.source == SourceState.LOGICALLY_DELETED
+    assert erasure.state == SourceState.LOGICALLY_DELETED
     assert found_in(table.contents(), gone(rows)) >= {name.encode() for name in ERASED}
     assert erasure.remains[0].startswith("files that the present version of the table does not have")
     assert "the log still has version 0 and later ones" in erasure.remains[1]
     assert erasure.due is not None
     assert timedelta(days=6.9) < erasure.due - datetime.now(UTC) < timedelta(days=7.1)
     again = table.eraser().purge(plan, PEOPLE)
-    assert (again.source, again.due) == (SourceState.LOGICALLY_DELETED, erasure.due)
+    assert (again.state, again.due) == (SourceState.LOGICALLY_DELETED, erasure.due)
     assert len(list(table.folder.glob("*.parquet"))) == 4, "the retention of the table is respected"
     with pytest.raises(InvalidInputError, match="an erasure that was applied cannot be undone"):
         table.eraser().undo(plan)
@@ -122,7 +122,7 @@ def test_a_retention_that_is_over_lets_files_go(table: DeltaStore) -> None:
     assert erasure.due is not None
     assert erasure.due <= datetime.now(UTC) + timedelta(seconds=1)
     purged = table.eraser().purge(plan, PEOPLE)
-    assert purged.source == SourceState.PURGED
+    assert purged.state == SourceState.PURGED
     assert "the log still has version 0" in purged.remains[0], "statistics stay in the log"
 
 
@@ -134,7 +134,7 @@ def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
     plan, erasure = erase(table)
     assert list((table.folder / "_change_data").glob("*.parquet"))
     assert erasure.remains[0].startswith("files that")
-    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
     assert in_order(table.rows()) == others(rows)
 
@@ -145,7 +145,7 @@ def test_checkpoints_and_earlier_compactions_are_purged(table: DeltaStore) -> No
     deltalake.DeltaTable(str(table.folder)).optimize.compact()
     deltalake.DeltaTable(str(table.folder)).create_checkpoint()
     plan, _ = erase(table)
-    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
     assert in_order(table.rows()) == others(rows)
     table.append(made_rows(5))
@@ -157,7 +157,7 @@ def test_a_log_that_is_never_cleaned_up_stays(table: DeltaStore) -> None:
     deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0)), configuration=kept)
     plan, _ = erase(table)
     erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
-    assert erasure.source == SourceState.PURGED
+    assert erasure.state == SourceState.PURGED
     assert "the log still has version 0" in erasure.remains[0]
     assert (table.folder / "_delta_log" / f"{0:020}.json").exists()
 
@@ -167,7 +167,7 @@ def test_a_delta_table_that_is_partitioned_by_another_column(table: DeltaStore) 
     deltalake.write_deltalake(str(table.folder), arrow_rows(rows), partition_by=["page"])
     plan, _ = erase(table)
     assert in_order(table.rows()) == others(rows)
-    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
 
 
@@ -293,16 +293,16 @@ def test_what_remains_of_an_iceberg_erasure(lake: IcebergStore) -> None:
     lake.table().manage_snapshots().create_tag(lake.table().current_snapshot().snapshot_id, "audit").commit()
     before = lake.table().current_snapshot().snapshot_id
     plan, erasure = erase(lake)
-    assert (erasure.source, erasure.before) == (SourceState.LOGICALLY_DELETED, before)
+    assert (erasure.state, erasure.before) == (SourceState.LOGICALLY_DELETED, before)
     assert erasure.due is not None
     assert timedelta(days=4.9) < erasure.due - datetime.now(UTC) < timedelta(days=5.1)
     assert any("lowest and highest values may name people" in each for each in erasure.remains)
     purged = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
-    assert purged.source == SourceState.LOGICALLY_DELETED, "the tag keeps a snapshot"
+    assert purged.state == SourceState.LOGICALLY_DELETED, "the tag keeps a snapshot"
     assert "branches or tags keep earlier snapshots: 'audit'" in purged.remains
     assert found_in(lake.contents(), gone(rows))
     lake.table().manage_snapshots().remove_tag("audit").commit()
-    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
     assert in_order(lake.rows()) == others(rows)
     lake.append(made_rows(5))
@@ -312,12 +312,12 @@ def test_what_remains_of_an_iceberg_erasure(lake: IcebergStore) -> None:
 def test_a_purge_within_the_age_of_snapshots_keeps_them(lake: IcebergStore) -> None:
     rows = lake.with_parts()
     plan, _ = erase(lake)
-    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.LOGICALLY_DELETED
+    assert lake.eraser().purge(plan, PEOPLE).state == SourceState.LOGICALLY_DELETED
     assert found_in(lake.contents(), gone(rows)) >= {name.encode() for name in ERASED}
     lake.table().transaction().set_properties(
         {"history.expire.max-snapshot-age-ms": "0"}
     ).commit_transaction()
-    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
 
 
@@ -356,7 +356,7 @@ def test_an_iceberg_table_that_is_partitioned_by_users(
             lake.eraser().plan(PEOPLE)
         return
     plan, _ = erase(lake)
-    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert in_order(lake.rows()) == others(rows)
     assert found_in(lake.contents(), gone(rows)) == set()
 
@@ -382,8 +382,8 @@ def test_tables_elsewhere(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     store = make_store(kind, tmp_path / "my log", monkeypatch)
     rows = store.with_parts(2)
     plan, erasure = erase(store)
-    assert erasure.source == SourceState.LOGICALLY_DELETED
-    assert store.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert store.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert in_order(store.rows()) == others(rows)
     assert found_in(store.contents(), gone(rows)) == set()
 
@@ -405,5 +405,5 @@ def test_paths_that_a_delta_log_encodes(table: DeltaStore) -> None:
     unlisted = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).unlisted_files(None)
     assert len(unlisted) == len(removed)
     assert erasure.remains[0].startswith("files that the present version")
-    assert table.eraser().purge(plan, people, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, people, ignore_retention=True).state == SourceState.PURGED
     assert len(table.rows()) < len(rows)

@@ -42,7 +42,7 @@ def erase(path: Path, people: People, **columns: str) -> ErasurePlan:
     plan = eraser_of(path, **columns).plan(people)
     assert plan is not None
     erasure = eraser_of(path, **columns).apply(plan, people)
-    assert erasure.source == SourceState.PURGED
+    assert erasure.state == SourceState.PURGED
     return plan
 
 

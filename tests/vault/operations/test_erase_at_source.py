@@ -248,6 +248,15 @@ def test_nothing_is_touched_without_the_flag(vault: Vault, files: Store) -> None
         vault.erase_at_sources(ignore_retention=True)
 
 
+def test_options_that_do_not_agree_are_refused_before_anybody_is_forgotten(
+    vault: Vault, files: Store
+) -> None:
+    before, n_records, rows = vault.head, vault.n_records, files.rows()
+    with pytest.raises(InvalidInputError, match="ignore_retention is about a purge"):
+        vault.forget(users=[FIRST], erase_at_source=True, ignore_retention=True)
+    assert (vault.head, vault.n_records, files.rows()) == (before, n_records, rows)
+
+
 def test_a_managed_vault_has_no_such_permission(sqlite_place: Place) -> None:
     with pytest.raises(InvalidInputError, match="needs an external vault"):
         Configuration(actions=("A", "B"), may_erase_at_source=True)
@@ -437,7 +446,7 @@ def test_an_eraser_that_deletes_too_much_is_caught(
     """A planted fault that the eraser's own check does not see: the vault counts the other rows again."""
     delta.with_parts(1)
     with counted_vault(sqlite_place, delta) as vault:
-        monkeypatch.setattr("armnesia.logs.erasing.delta.other_rows_stayed", lambda *_: True)
+        monkeypatch.setattr("armnesia.logs.erasing.lake_rows.other_rows_stayed", lambda *_: True)
         monkeypatch.setattr("armnesia.logs.erasing.delta.values_of", lambda *_: [FIRST, SECOND])
         with pytest.raises(VaultError, match=r"other rows than were counted.*the request itself is done"):
             vault.forget(users=[FIRST], erase_at_source=True)

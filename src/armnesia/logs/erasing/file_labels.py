@@ -35,11 +35,6 @@ def _labels(files: LogFiles, column: FileColumn, selection: Selection | None) ->
         yield [text for (text,) in rows if text is not None]
 
 
-def of_names(column: FileColumn, names: frozenset[str]) -> Lookup:
-    """The rows with these names, as `names_in` found them."""
-    return look_up(column, names)
-
-
 def checksum(files: LogFiles, left_out: Lookup | None = None, *, ordered: bool = False) -> tuple[int, int]:
     """The number of rows, and a sum over them that another value in any column changes.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, InvalidInputError, VaultError
 from armnesia.logs.counting import Sums
-from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, manifest_after, open_eraser
+from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
@@ -38,8 +38,6 @@ with suppress(ImportError):  # absent on Windows
     import fcntl
 
 _NAMES_NOBODY = "the source has no column by which forgotten people or records could be found in it"
-_NUMBERED = ("file", "table")
-"""Kinds of sources of which rows that are not counted yet can stay so."""
 
 
 def source_erasures(connection: VaultConnection) -> SourceErasures:
@@ -53,8 +51,10 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
         return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head)
 
 
-def check_erasable(connection: VaultConnection) -> None:
+def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
+    if ignore_retention and not purge:
+        raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
     with connection.reading() as transaction:
         configuration = transaction.state.configuration
         check_may_erase(configuration)
@@ -69,9 +69,7 @@ def erase_at_sources(
     connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
 ) -> SourceErasures:
     """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them."""
-    if ignore_retention and not purge:
-        raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
-    check_erasable(connection)
+    check_erasable(connection, purge=purge, ignore_retention=ignore_retention)
     with _alone(connection):
         run = _Run.begin(connection)
         run.count_before()
@@ -113,8 +111,8 @@ def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceE
 
 
 def _refuse_uncounted(each: CountedSource, has_more: bool) -> None:
-    """Refuse a table of a lake with rows that are not counted: afterwards it is known by its last version."""
-    if has_more and each.address["kind"] not in _NUMBERED:
+    """Refuse rows that are not counted, if nothing tells them from those that were after an erasure."""
+    if has_more and each.counted is not None and not each.counted.manifest.names_its_rows:
         raise VaultError(
             f"source {each.name!r} has rows that are not counted yet; nothing was changed; to count them"
             f" first, run {each.ingest_command}"
@@ -224,7 +222,7 @@ class _Run:
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
                 facts = self._new_facts(number, outcomes) if role == roles[-1] else None
-                all_gone = ignore_retention and outcomes[-1].source is SourceState.PURGED
+                all_gone = ignore_retention and outcomes[-1].state is SourceState.PURGED
                 self._record(number, plan, self._plans(number).done(role, None if all_gone else plan), facts)
 
     def _plans(self, number: int) -> KeptPlans:
@@ -262,7 +260,7 @@ class _Run:
         """Count the source as a plan has left it; store that, the plans to be kept, and a ledger entry."""
         each, configuration = self.sources[number], self.counter.configuration
         assert each.counted is not None  # it would have been refused
-        manifest = manifest_after(each.reopened(configuration), each.counted.manifest, plan)
+        manifest = each.reopened(configuration).manifest_after(each.counted.manifest, plan.replaced)
         now = replace(each, counted=replace(each.counted, manifest=manifest), plans=plans)
         part, _ = now.reopened_counted(configuration)
         self.sums[number] = self.counter.count(part, checked_before=True).sums
@@ -303,7 +301,7 @@ class _Run:
         dues = [each.due for each in outcomes if each.due is not None]
         return {
             "source": number,
-            "state": weakest(str(each.source) for each in outcomes),
+            "state": weakest(str(each.state) for each in outcomes),
             "before": versions["before"],
             "after": versions["after"],
             "remains": list(dict.fromkeys(sentence for each in outcomes for sentence in each.remains)),

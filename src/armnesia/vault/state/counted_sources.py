@@ -14,10 +14,9 @@ from armnesia.logs import (
     manifest_of,
     reopen_counted,
     reopen_source,
-    source_address,
     source_name,
 )
-from armnesia.logs.manifests import OLDER_VERSION, Manifest
+from armnesia.logs.manifests import Manifest
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
@@ -30,7 +29,6 @@ from armnesia.vault.storage.database import Row, Session, Statement
 
 READMITTED = "people were readmitted, whose rows were left out"
 NO_ORDER = "nothing says which of its rows are new: add --ordered-by COLUMN"
-UPGRADED = OLDER_VERSION
 
 
 def _packed(values: Mapping[str, Any]) -> str:
@@ -102,11 +100,11 @@ class CountedSource:
 
     def is_at(self, source: Source) -> bool:
         """Whether this is the source, whatever its rows are ordered by."""
-        return {**self.address, "ordered_by": None} == {**address_of(source), "ordered_by": None}
+        return {**self.address, "ordered_by": None} == {**source.description, "ordered_by": None}
 
     def is_same_table(self, source: Source, manifest: Manifest) -> bool:
         """Whether this is the table of a source by another name, with the same columns and conditions."""
-        mine, other = {**self.address, "location": None}, {**address_of(source), "location": None}
+        mine, other = {**self.address, "location": None}, {**source.description, "location": None}
         return self.counted is not None and mine == other and manifest.is_table_of(self.counted.manifest)
 
     def reopened(self, configuration: Configuration) -> Source:
@@ -168,11 +166,6 @@ class CountedSource:
             f"{error}; the vault has counted rows of this source: restore it or, if it no longer exists, run"
             f" {rebuild_command(self.address)}"
         )
-
-
-def address_of(source: Source) -> dict[str, Any]:
-    """What the vault stores of a source besides what was counted: it is opened again from this."""
-    return source_address(source.description)
 
 
 def read_sources(session: Session) -> list[CountedSource]:
