@@ -180,4 +180,7 @@ def _json(response: httpx.Response) -> dict[str, Any]:
     if response.is_success:
         return found
     told = str(found.get("detail", "it told nothing else"))
+    places = [f"{each.get('at')}: {each.get('message')}" for each in found.get("errors") or ()]
+    if places:
+        told = f"{told} ({'; '.join(places)})"
     raise ServiceError(f"the service answered {response.status_code}: {told}", response.status_code, found)
