@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import httpx
 
-from armnesia.core.errors import ArmnesiaError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault import Certificate
 
@@ -57,6 +57,8 @@ class Client:
         verify: Any = True,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidInputError(f"url must begin with https://, or http:// on this machine; got {url!r}")
         self._url, self._retries = url.rstrip("/"), retries
         self._http = httpx.Client(
             base_url=self._url,

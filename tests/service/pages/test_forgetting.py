@@ -152,14 +152,19 @@ def test_records_by_their_ids(served: Served, client: PageClient) -> None:
         ({}, None, "Type or paste at least one name, or choose a file."),
         ({"names": " \n "}, None, "Type or paste at least one name"),
         ({"names": "\n".join(map(str, range(1001)))}, None, "At most 1,000 names are taken at once"),
-        ({"names": "a"}, b"b\n", "Give names or a file, not both."),
-        ({}, b"a,b\n1,2\n", "The file has 2 columns; say which of them has the names."),
-        ({"column": "c"}, b"a,b\n1,2\n", "does not have this column."),
+        ({"names": "a"}, b"b\n", "Give names or a file, not both"),
+        ({}, b"a,b\n1,2\n", "The file has 2 columns: a, b; say which of them has the names, and choose"),
+        ({}, b"\xef\xbb\xbfcustomer;reason\n1;2\n", "2 columns: customer, reason; say which"),
+        ({}, b"customer\treason\n1\t2\n", "2 columns: customer, reason; say which"),
+        ({"column": "c"}, b"a,b\n1,2\n", "none of them is called “c”"),
+        ({"column": "a"}, b"a,a\n1,2\n", "several of them are called “a”"),
         ({"column": "a"}, b"a,b\n1\n", "line 2 has not."),
         ({"column": "a"}, b"a,b\n,2\n", "line 2 has none."),
-        ({}, b"\xff\xfe\x00", "must be text or CSV, in UTF-8."),
-        ({}, b"", "The file is empty."),
-        ({"names": "user"}, None, "is the user column"),
+        ({}, b"\xff\xfe\x00", "must be text or CSV, in UTF-8"),
+        ({}, b"", "The file is empty"),
+        ({"names": "user"}, None, "“user” is the heading of the column"),
+        ({"names": "bell\a"}, None, "has a character that cannot be seen"),
+        ({"names": "x" * 70_000}, None, "longer than any name"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(
@@ -171,6 +176,24 @@ def test_what_is_wrong_is_said_in_one_sentence(
     (error,) = re.findall(r'<p class="error" id="error" role="alert">(.*?)</p>', answer.text)
     assert sentence in error.replace("&#39;", "'")
     assert f">{fields.get('names', '').strip()}</textarea>" in answer.text
+    assert f'name="column" value="{fields.get("column", "")}"' in answer.text
+    assert not re.search("--|exactly|=True", error), "options of programs mean nothing here"
+    beside = re.search(
+        r'id="(\w+)" [^>]*aria-describedby="(?:hint )?error" aria-invalid="true"', answer.text, re.S
+    )
+    assert beside is not None
+    assert beside[1] == (
+        "names" if file is None else "column" if "called" in error or "say" in error else "file"
+    )
+
+
+@pytest.mark.parametrize("file", ["id;who\r\n1;{}\r\n", "\ufeffid\twho\n1\t{}\n", 'id,"who, then"\n1,{}\n'])
+def test_lists_of_any_spreadsheet(shared_client: PageClient, file: str) -> None:
+    column = "who, then" if "then" in file else "who"
+    files = {"files": {"file": ("list.csv", file.format(PEOPLE[4]).encode(), "text/csv")}}
+    answer = shared_client.post("/page/forget/preview", {"column": column}, **files)
+    assert f'<span class="who">{PEOPLE[4]}</span>' in answer.text
+    assert "Forget 1 person" in answer.text
 
 
 def test_a_preview_is_kept_by_its_session_only(served: Served, client: PageClient) -> None:

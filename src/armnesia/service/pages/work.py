@@ -101,6 +101,12 @@ class Job:
         return self.stage in ("done", "refused")
 
     @property
+    def changed_first(self) -> list[Mapping[str, Any]]:
+        """The decisions that the request touched, those that serve another arm now first."""
+        touched = (self.result or {}).get("decisions", [])
+        return sorted(touched, key=lambda each: each["served"] == each["served_before"])
+
+    @property
     def percent(self) -> int:
         """How far it is: deleting is the first half, and the certificates are the second.
 
