@@ -317,6 +317,15 @@ def test_health_and_numbers(served_anywhere: Served, database: str) -> None:
         assert 'armnesia_requests_total{method="GET",route="/health",status="200"} 2.0' in text
 
 
+def test_the_document_is_counted_by_its_route(served: Served) -> None:
+    with served.http("reader") as http:
+        http.get("/openapi.json")
+        http.request("BREW", "/openapi.json")
+        text = http.get("/metrics").text
+    assert 'armnesia_requests_total{method="GET",route="/openapi.json",status="200"} 1.0' in text
+    assert "BREW" not in text
+
+
 def test_a_changed_vault_is_failing(served: Served) -> None:
     with served.place.open() as vault:
         change(vault, "UPDATE vault SET digest_key = 2")

@@ -11,10 +11,23 @@ import pytest
 from armnesia.service.app import create_app
 from armnesia.vault import Vault
 from tests.cli.vault.test_tutorial import BLOCK, ROOT, TUTORIAL, blocks, run_section
-from tests.service.servers import listening
+from tests.databases import Place
+from tests.service.certificates import processor
+from tests.service.servers import fill, listening, serving_existing
 
-PAGE = "docs/service.md"
+PAGE, OPENDSR = "docs/service.md", "docs/opendsr.md"
 URL = "http://127.0.0.1:8080"
+
+
+def test_the_request_of_a_controller_is_taken(sqlite_place: Place, tmp_path: Path) -> None:
+    ((_, shell),) = blocks(OPENDSR, "Requests")
+    words = shlex.split(shell)
+    content = words[words.index("--json") + 1]
+    made = processor(tmp_path, callback_hosts=("callbacks.controller.example",), delay_hours=24.0)
+    with serving_existing(sqlite_place, fill(sqlite_place), made=made) as served, served.http() as http:
+        headers = {"Content-Type": "application/json"}
+        answer = http.post(words[1].partition("example.org")[2], content=content, headers=headers)
+        assert answer.status_code == 201, answer.text
 
 
 def test_the_examples_run(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

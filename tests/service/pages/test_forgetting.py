@@ -124,7 +124,9 @@ def test_a_list_is_one_request_and_everybody_gets_a_certificate(sqlite_place: Pl
         assert "1 name of which the vault holds nothing" in previewed.text
         answer = client.confirm(previewed)
         assert "160 records deleted." in answer.text
-        archive = zipfile.ZipFile(io.BytesIO(client.get(f"{answer.url.path}/certificates.zip").content))
+        file = client.get(f"{answer.url.path}/certificates.zip")
+        assert file.headers["content-disposition"] == 'attachment; filename="certificates-2.zip"'
+        archive = zipfile.ZipFile(io.BytesIO(file.content))
         index = list(csv.DictReader(io.StringIO(archive.read("index.csv").decode())))
         assert [row["name"] for row in index] == [*MANY[:40], "nobody-here"] or len(index) == 41
         with served.place.open() as vault:
@@ -194,6 +196,39 @@ def test_lists_of_any_spreadsheet(shared_client: PageClient, file: str) -> None:
     answer = shared_client.post("/page/forget/preview", {"column": column}, **files)
     assert f'<span class="who">{PEOPLE[4]}</span>' in answer.text
     assert "Forget 1 person" in answer.text
+
+
+def test_one_can_come_back_to_a_preview(served: Served, client: PageClient) -> None:
+    previewed = client.preview(PEOPLE[0])
+    assert previewed.history[0].status_code == 303
+    assert previewed.url.path == f"/page/forget/previews/{prepared_in(previewed)}"
+    assert client.get(previewed.url.path).text == previewed.text
+    done = client.confirm(previewed)
+    assert client.get(previewed.url.path).url == done.url, "it was confirmed"
+    with at_the_page(served) as other:
+        assert other.get(previewed.url.path).status_code == 409
+
+
+def test_decisions_that_change_come_first(sqlite_place: Place) -> None:
+    """In the last of 40 decisions, one person's records alone make B better."""
+    log: dict[str, list[Any]] = {"action": [], "reward": [], "user": [], "page": []}
+    for page in range(40):
+        rows = [("A", 1, "other")] * 60 + [("B", 0, "other")] * 60 + [("A", 1, "star")]
+        if page == 39:
+            rows = [("A", 0.5, "other")] * 60 + [("B", 0, "other")] * 60 + [("B", 1, "star")] * 400
+        for action, reward, user in rows:
+            for name, value in zip(log, (action, reward, user, f"page {page}"), strict=True):
+                log[name].append(value)
+    log["id"] = list(range(len(log["user"])))
+    with serving(sqlite_place, BY_PAGE, log=log) as running, at_the_page(running) as client:
+        previewed = client.preview("star")
+        body = previewed.text.split("<h2>Records by decision and arm</h2>")[1]
+        assert "page 39" in re.findall(r'<th scope="row">(.*?)</th>', body, re.S)[0]
+        assert "and 20 more decisions." in body
+        answer = client.confirm(previewed)
+        first = re.findall(r"<tr>(.*?)</tr>", answer.text.split("<tbody>")[1], re.S)[0]
+        assert "page 39" in first
+        assert "changed" in first
 
 
 def test_a_preview_is_kept_by_its_session_only(served: Served, client: PageClient) -> None:

@@ -60,7 +60,8 @@ async def preview(request: Request, visitor: Signed) -> Response:
         found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
     except InvalidInputError as error:
         return _form(request, NamesError.of(error), field(form, "names"), field(form, "column"), kind)
-    return _preview(request, visitor, prepared, found)
+    prepared.found = found
+    return _to_preview(visitor, prepared)
 
 
 async def _names(form: Any) -> list[str]:
@@ -88,13 +89,27 @@ async def choose_spelling(request: Request, visitor: Signed) -> Response:
         prepared = Prepared(prepared.kind, prepared.names, exactly=True)
     chosen = prepared
     found = await done(worker.read(lambda vault: preview_request(vault, chosen)))
-    return _preview(request, visitor, prepared, found)
+    prepared.found = found
+    return _to_preview(visitor, prepared)
 
 
-def _preview(request: Request, visitor: Signed, prepared: Prepared, found: Any) -> Response:
+def _to_preview(visitor: Signed, prepared: Prepared) -> Response:
+    """To a page with an address, to which one can come back."""
+    return RedirectResponse(f"/page/forget/previews/{visitor.session.prepared.put(prepared)}", 303)
+
+
+@router.get("/page/forget/previews/{number}", **needs(Role.OPERATOR))
+async def show_preview(request: Request, visitor: Signed, number: str) -> Response:
+    """What a request would do: as it was computed a moment ago, and again if one comes back."""
+    prepared = _prepared(visitor, number)
+    if prepared.job:
+        return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
+    found, prepared.found = prepared.found, None
+    if found is None:
+        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
     own = found.own
     values = {
-        "prepared": visitor.session.prepared.put(prepared),
+        "prepared": number,
         "words": prepared.words,
         "names": prepared.names,
         "kind": prepared.kind,

@@ -55,6 +55,8 @@ class Prepared:
     exactly: bool = False
     job: str = ""
     """The number of the job that answers it, once it is confirmed."""
+    found: Any = field(default=None, repr=False, compare=False)
+    """What it would do, until that was shown."""
 
     @property
     def words(self) -> str:
