@@ -91,7 +91,7 @@ def by_eraser(name):
         eraser().apply(plan, people)
     with timed("purge"):
         outcome = eraser().purge(plan, people, ignore_retention=True)
-    assert outcome.source == "purged", outcome
+    assert outcome.state == "purged", outcome
 
 def by_vault():
     from armnesia.vault import Configuration, Vault

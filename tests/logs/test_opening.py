@@ -12,7 +12,7 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.logs import Source, open_source, read_log, reopen_source
 from armnesia.logs.columns import Columns
-from armnesia.logs.manifests import FileChanges, Manifest, SourceChanges, TableRange
+from armnesia.logs.manifests import Changes, Manifest, TableRange
 from armnesia.logs.opening import SOURCES
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.vault import Configuration, Vault
@@ -52,17 +52,17 @@ class Countdown(Source):
     def manifest_from(values: Mapping[str, Any]) -> TableRange:
         return TableRange.from_dict(values)
 
-    def changes_since(self, manifest: Manifest) -> FileChanges:
+    def changes_since(self, manifest: Manifest) -> Changes:
         assert isinstance(manifest, TableRange)
         if len(self._rows) < manifest.n_rows:
-            return FileChanges(recount="rows are gone")
-        return FileChanges((self._url,) if len(self._rows) > manifest.n_rows else ())
+            return Changes(recount="rows are gone")
+        return Changes((self._url,) if len(self._rows) > manifest.n_rows else ())
 
-    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         assert isinstance(manifest, TableRange)
         return self._part(self._rows[: manifest.n_rows])
 
-    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         assert isinstance(manifest, TableRange)
         return self._part(self._rows[manifest.n_rows :])
 
@@ -126,3 +126,11 @@ def test_a_source_that_is_gone_is_refused_without_a_word_about_vaults(tmp_path: 
     with pytest.raises(InvalidLogError, match="is not a file and matches none") as caught:
         reopen_source(source.description)
     assert "vault" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["delta", "iceberg", "spark", "object"])
+def test_a_word_without_a_colon_is_a_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "log.csv").write_text("action,reward\nA,1\n")
+    monkeypatch.chdir(tmp_path)
+    assert read_log(name, actions=["A", "B"]).statistics().counts.tolist() == [1, 0]

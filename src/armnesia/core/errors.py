@@ -80,6 +80,10 @@ class DatabaseError(VaultError):
     """The database of a vault cannot be reached, or refused an operation of its own."""
 
 
+class UnfinishedError(VaultError):
+    """A part of what was asked is done, and stays; the message says what is left."""
+
+
 class PolicyError(VaultError):
     """A request that the policy of the vault does not allow. Nothing was changed."""
 

@@ -7,13 +7,38 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.randomness import secret_bytes
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # the latter on Windows alone
+
+
+class Stamp(NamedTuple):
+    """Size and time of change, in nanoseconds, of a file."""
+
+    size: int
+    changed: int
+
+
+def stamp_of(path: str | PathLike[str]) -> Stamp:
+    """By what a file is known to be unchanged; raises an OSError if it cannot be asked."""
+    status = os.stat(path)
+    return Stamp(status.st_size, status.st_mtime_ns)
+
+
+def stamp_if_there(path: str | PathLike[str]) -> Stamp | None:
+    """The same; None if the file is not there, or cannot be asked.
+
+    >>> stamp_if_there("no-such-file") is None
+    True
+    """
+    try:
+        return stamp_of(path)
+    except OSError:
+        return None
 
 
 def open_plain(path: str | PathLike[str]) -> BinaryIO:

@@ -8,7 +8,7 @@ from os import PathLike
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.logs.files.duckdb_engine import unreadable
-from armnesia.logs.files.formats import Format, LogFiles, find_paths, opened, stamp_of
+from armnesia.logs.files.formats import Format, LogFiles, find_paths, opened, stamp_of_log
 
 _NAME = "JSON lines"
 _COMPRESSION = {".jsonl": "none", ".ndjson": "none", ".jsonl.gz": "gzip", ".ndjson.gz": "gzip"}
@@ -58,7 +58,7 @@ def open_json_lines(source: str | PathLike[str], wanted: Iterable[str]) -> JsonL
     needed = dict.fromkeys(wanted)
     n_rows, keys, stamps = 0, None, []
     for path in paths:
-        stamps.append(stamp_of(path))
+        stamps.append(stamp_of_log(path))
         count, found = _scanned(path)
         n_rows += count
         keys = found if keys is None else keys

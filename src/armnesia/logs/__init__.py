@@ -14,12 +14,12 @@ from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.manifests import source_name
 from armnesia.logs.opening import (
+    file_in_both,
     has_new_files,
     manifest_of,
     open_source,
     reopen_counted,
     reopen_source,
-    source_address,
 )
 from armnesia.logs.propensities import warn_of_propensities
 from armnesia.logs.reading import read_log, read_opened
@@ -38,6 +38,7 @@ __all__ = [
     "Log",
     "Rows",
     "Source",
+    "file_in_both",
     "has_new_files",
     "label_text",
     "layout_log",
@@ -47,7 +48,6 @@ __all__ = [
     "read_opened",
     "reopen_counted",
     "reopen_source",
-    "source_address",
     "source_name",
     "storable_labels",
     "warn_of_experiments",

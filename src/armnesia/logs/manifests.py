@@ -5,51 +5,64 @@ by its version, a table of a database by the highest value of a column that grow
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from armnesia.core.errors import ChangedSourceError, InvalidInputError
+from armnesia.core.files import Stamp, stamp_if_there
 from armnesia.core.messages import counted
 
 OLDER_VERSION = "it was counted by an older version of armnesia"
 
 
-class Manifest(Protocol):
+class Manifest(ABC):
     """What was counted of a source."""
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
 
     @property
+    @abstractmethod
     def parts(self) -> frozenset[str]:
         """What must not be counted a second time by way of another source: files, or a table."""
 
+    @property
+    def names_its_rows(self) -> bool:
+        """Whether it still tells which rows were counted after some of them were erased."""
+        return True
+
+    @property
+    def named_files(self) -> tuple[str, ...] | None:
+        """The files by path, if the source is what a path or glob stands for; None of tables."""
+        return None
+
+    def files_to_reopen(self) -> tuple[str, ...] | None:
+        """The files to be opened in order to open no others; None if the source is opened as a whole.
+
+        Refused with `ChangedSourceError` if one has changed or is gone.
+        """
+        return None
+
     def is_table_of(self, other: "Manifest") -> bool:
         """Whether both are of the same table, which has an identity of its own, by whatever name."""
+        return False
 
     def is_copy_of(self, other: "Manifest") -> bool:
         """Whether both have the identity of one table, at two places."""
-
-
-class SourceChanges(Protocol):
-    """What has changed at a source since a manifest of it."""
-
-    @property
-    def recount(self) -> str | None:
-        """Why all rows have to be counted again; None if those that were counted are as they were."""
-
-    @property
-    def kind(self) -> str:
-        """`nothing`, `added` or `recount`."""
+        return False
 
 
 @dataclass(frozen=True)
-class FileChanges:
-    """What has changed among files, or in a table of a database."""
+class Changes:
+    """What has changed at a source since a manifest of it."""
 
     added: tuple[str, ...] = ()
+    """The files whose rows are new, or the table of a database, if it has new rows."""
     recount: str | None = None
+    """Why all rows have to be counted again; None if those that were counted are as they were."""
 
     @property
     def kind(self) -> str:
@@ -58,7 +71,7 @@ class FileChanges:
 
 
 @dataclass(frozen=True)
-class FileManifest:
+class FileManifest(Manifest):
     """Files by path, size in bytes and time of change in nanoseconds.
 
     >>> counted = FileManifest((("/logs/a.csv", 812, 5), ("/logs/b.csv", 80, 5)))
@@ -84,35 +97,45 @@ class FileManifest:
         """The files, whatever path leads to them."""
         return real_paths(self.paths)
 
-    def is_table_of(self, other: Manifest) -> bool:
-        """Files have no identity but their paths."""
-        return False
-
-    def is_copy_of(self, other: Manifest) -> bool:
-        """Files have no identity but their paths."""
-        return False
-
-    def changes_to(self, now: "FileManifest") -> FileChanges:
+    def changes_to(self, now: "FileManifest") -> Changes:
         """What has changed between this manifest and a later one."""
         before, after = {each[0]: each for each in self.files}, {each[0]: each for each in now.files}
         changed = [path for path, each in before.items() if after.get(path) != each]
         if not changed:
-            return FileChanges(tuple(path for path in after if path not in before))
+            return Changes(tuple(path for path in after if path not in before))
         others = len(changed) - 1
         words = "more file has changed or is gone", "more files have changed or are gone"
         more = f", and {counted(others, *words)}" if others else ""
         what = "has changed" if changed[0] in after else "is no longer there"
-        return FileChanges(recount=f"file {changed[0]!r} {what}{more}")
+        return Changes(recount=f"file {changed[0]!r} {what}{more}")
+
+    @property
+    def named_files(self) -> tuple[str, ...]:
+        """The paths."""
+        return self.paths
+
+    def files_to_reopen(self) -> tuple[str, ...] | None:
+        """The paths, if all files are as they were; None if none is there: opening the source says so."""
+        now = self.now()
+        if not now.files:
+            return None
+        changes = self.changes_to(now)
+        if changes.recount:
+            raise ChangedSourceError(changes.recount)
+        return self.paths
+
+    def with_stamps(self, stamp_of: Mapping[str, Stamp]) -> "FileManifest":
+        """The same files, of which some, named without links, have other stamps."""
+        files = ((path, *stamp_of.get(os.path.realpath(path), stamp)) for path, *stamp in self.files)
+        return FileManifest(tuple((path, size, changed) for path, size, changed in files))
 
     def now(self) -> "FileManifest":
         """The same files as they are now, without those that are gone."""
         found = []
         for path in self.paths:
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            found.append((path, status.st_size, status.st_mtime_ns))
+            stamp = stamp_if_there(path)
+            if stamp is not None:
+                found.append((path, *stamp))
         return FileManifest(tuple(found))
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,7 +154,7 @@ class FileManifest:
 
 
 @dataclass(frozen=True)
-class TableRange:
+class TableRange(Manifest):
     """The rows of a table of a database up to a value of the column by which later rows are greater.
 
     >>> TableRange.from_dict(TableRange("sqlite:///logs.db#clicks", "id", "17", 40).to_dict()).highest
@@ -152,14 +175,6 @@ class TableRange:
     def parts(self) -> frozenset[str]:
         """The table."""
         return frozenset(filter(None, [self.table, self.on_server]))
-
-    def is_table_of(self, other: Manifest) -> bool:
-        """A table of a database has no identity but its name."""
-        return False
-
-    def is_copy_of(self, other: Manifest) -> bool:
-        """A table of a database has no identity but its name."""
-        return False
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""

@@ -5,10 +5,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from armnesia.core.errors import ChangedSourceError, InvalidInputError
+from armnesia.core.errors import ChangedSourceError, InvalidInputError, InvalidLogError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.manifests import FileManifest, Manifest
+from armnesia.logs.manifests import Manifest, real_paths
 from armnesia.logs.source import IN_MEMORY, Source
 from armnesia.logs.urls import redacted
 
@@ -81,9 +81,9 @@ def _class_of(source: Any) -> type[Source]:
 
 def _kind(source: Any) -> str:
     """The key of a source in `SOURCES`."""
-    word = source.partition(":")[0] + ":" if isinstance(source, str) else ""
-    if word in SOURCES:
-        return word
+    word, colon, _ = source.partition(":") if isinstance(source, str) else ("", "", "")
+    if colon and word + colon in SOURCES:
+        return word + colon
     if isinstance(source, str) and "://" in source:
         scheme = "".join(source.partition("://")[:2])
         if scheme not in SOURCES:
@@ -135,13 +135,7 @@ def reopen_counted(
     Files that were not counted are not looked at: `has_new_files` tells of them. Refused with
     `ChangedSourceError` if anything that was counted has changed or is gone.
     """
-    only = None
-    if isinstance(manifest, FileManifest):
-        now, only = manifest.now(), manifest.paths
-        changes = manifest.changes_to(now)
-        if changes.recount and now.files:
-            raise ChangedSourceError(changes.recount)
-        only = only if now.files else None  # nothing is there: opening says so
+    only = manifest.files_to_reopen()
     source = reopen_source(description, whole_rows=False, decimals_as_written=decimals_as_written, only=only)
     since = source.changes_since(manifest)
     if since.recount:
@@ -149,19 +143,23 @@ def reopen_counted(
     return source.counted_part(manifest, since), since.kind == "added"
 
 
+def file_in_both(description: Mapping[str, Any], manifest: Manifest) -> str | None:
+    """A file of a manifest that a path or glob stands for too, now; the first by name, None if none is."""
+    if _kind(description["location"]) != "path" or manifest.named_files is None:
+        return None
+    from armnesia.logs.files.formats import find_paths  # noqa: PLC0415 (with an extra)
+
+    try:
+        found = real_paths(find_paths(description["location"]))
+    except InvalidLogError:  # nothing is there any more
+        return None
+    return min(found & manifest.parts, default=None)
+
+
 def has_new_files(description: Mapping[str, Any], manifest: Manifest) -> bool:
     """Whether a path or glob stands for files that are not in a manifest; False of other kinds."""
-    if not isinstance(manifest, FileManifest):
+    if manifest.named_files is None:
         return False
     from armnesia.logs.files.formats import find_paths  # noqa: PLC0415 (with an extra)
 
-    return not set(manifest.paths).issuperset(find_paths(description["location"]))
-
-
-def source_address(description: Mapping[str, Any]) -> dict[str, Any]:
-    """The description without what was read at the time, by which a source is known again after a change.
-
-    >>> source_address({"kind": "delta", "location": "delta:/logs", "table": None, "read": {"version": 3}})
-    {'kind': 'delta', 'location': 'delta:/logs', 'table': None}
-    """
-    return {name: value for name, value in description.items() if name != "read"}
+    return not set(manifest.named_files).issuperset(find_paths(description["location"]))

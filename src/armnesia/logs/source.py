@@ -16,6 +16,7 @@ import numpy as np
 from armnesia.core.actions import checked_actions
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.files import Stamp
 from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
@@ -36,7 +37,7 @@ from armnesia.logs.experiments import EXPERIMENT
 from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
-from armnesia.logs.manifests import Manifest, SourceChanges
+from armnesia.logs.manifests import Changes, Manifest
 from armnesia.logs.occurrences import Occurrences
 from armnesia.logs.plain_booleans import with_plain_booleans
 from armnesia.logs.propensities import propensity_columns, vary
@@ -290,15 +291,26 @@ class Source(ABC):
         """Read a manifest of this kind of source from its JSON."""
         raise UnsupportedError("this kind of source cannot tell what was counted of it")
 
-    def changes_since(self, manifest: Manifest) -> SourceChanges:
+    def changes_since(self, manifest: Manifest) -> Changes:
         """Tell whether there are rows besides those of a manifest, or all must be counted again."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
 
-    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The same source with the rows that a manifest counted, if none of them has changed."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
 
-    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def as_counted(self, manifest: Manifest) -> Self:
+        """The same source with the rows of a manifest that was made just now, whatever has come since."""
+        return self.counted_part(manifest, self.changes_since(manifest))
+
+    def manifest_after(self, counted: Manifest, replaced: Mapping[str, Stamp]) -> Manifest:
+        """The manifest of the rows that were counted, after rows of others were erased at the source.
+
+        `replaced` are the files that others have taken the place of, by path, and the stamps of the new ones.
+        """
+        raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
+
+    def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The same source with the rows that came since a manifest."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
 

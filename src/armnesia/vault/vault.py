@@ -6,7 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnfinishedError
+from armnesia.core.messages import system_failure
 from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
@@ -297,14 +298,17 @@ class Vault:
                     "purge and ignore_retention are about an erasure at the source: give erase_at_source, too"
                 )
             return forget(self._connection, target, asked)
-        check_erasable(self._connection)
+        check_erasable(self._connection, purge=purge, ignore_retention=ignore_retention)
         done = forget(self._connection, target, asked)
         try:
             erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
-        except ArmnesiaError as error:
-            reason = str(error).replace("; nothing was changed", "")
-            raise VaultError(
-                f"{reason}; the request itself is done, and armnesia certificate show prints its certificate"
+        except (ArmnesiaError, OSError) as error:
+            what = system_failure(error) if isinstance(error, OSError) else str(error)
+            reason = what.replace("; nothing was changed", "")
+            finish = "" if "armnesia erase" in reason else "; then run armnesia erase"
+            raise UnfinishedError(
+                f"{reason}{finish}; the request itself is done, and armnesia certificate show prints its"
+                " certificate"
             ) from None
         return dataclasses.replace(
             done, certificate=certificate_of_target(self._connection, target), head=self._state().head

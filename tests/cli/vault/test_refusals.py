@@ -30,7 +30,10 @@ REFUSALS = {
         ("backup",),
         "'FILE' (The file to write; one that exists is refused)",
     ),
-    "no log to ingest": (("ingest",), "Missing argument 'LOG' (CSV or Parquet files, delta:PATH, iceberg:"),
+    "no log to ingest": (
+        ("ingest",),
+        "Missing argument 'LOG' (CSV or Parquet files (a path, folder or glob), delta:PATH, iceberg:",
+    ),
     "no key to replace": (("rotate-key",), "'signing|digest' (The key to replace); see armnesia rotate-key"),
     "no certificate to verify": (
         ("certificate", "verify"),

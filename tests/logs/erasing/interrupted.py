@@ -30,7 +30,7 @@ STEPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("deltalake.table.TableMerger", "execute"),
         ("deltalake.DeltaTable", "vacuum"),
         ("deltalake.DeltaTable", "create_checkpoint"),
-        ("armnesia.logs.erasing.delta", "other_rows_stayed"),
+        ("armnesia.logs.erasing.lake_rows", "other_rows_stayed"),
         ("armnesia.logs.erasing.delta_files.DeltaFolder", "_remove"),
     ),
     "iceberg": (
@@ -38,7 +38,7 @@ STEPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("pyiceberg.catalog.sql.SqlCatalog", "commit_table"),
         ("pyiceberg.serializers.ToOutputFile", "table_metadata"),
         ("pyiceberg.io.pyarrow.PyArrowFileIO", "delete"),
-        ("armnesia.logs.erasing.iceberg", "other_rows_stayed"),
+        ("armnesia.logs.erasing.lake_rows", "other_rows_stayed"),
         ("armnesia.logs.erasing.iceberg", "_expire"),
     ),
     "sqlite": (
@@ -47,7 +47,7 @@ STEPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("armnesia.logs.erasing.sqlite.SqliteEraser", "purge"),
     ),
     "postgresql": (
-        ("armnesia.logs.erasing.postgres.PostgresEraser", "_keys"),
+        ("armnesia.logs.erasing.postgres.PostgresEraser", "_names"),
         ("armnesia.logs.erasing.postgres.PostgresEraser", "_copy"),
         ("armnesia.logs.erasing.postgres.PostgresEraser", "_delete"),
         ("armnesia.logs.erasing.postgres.PostgresEraser", "purge"),

@@ -1,13 +1,16 @@
 """Erasing rows of Delta and Iceberg tables: what their logs say, what remains, and what is refused."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
 
@@ -39,6 +42,7 @@ from tests.logs.erasing.stores import (
     made_rows,
     name_of,
     needles,
+    tuples,
 )
 from tests.logs.lakes.tables import (
     add_actions,
@@ -101,14 +105,14 @@ def test_the_commit_of_a_delta_erasure_names_nobody(table: DeltaStore) -> None:
 def test_what_remains_of_a_delta_erasure(table: DeltaStore) -> None:
     rows = table.with_parts()
     plan, erasure = erase(table)
-    assert erasure.source == SourceState.LOGICALLY_DELETED
+    assert erasure.state == SourceState.LOGICALLY_DELETED
     assert found_in(table.contents(), gone(rows)) >= {name.encode() for name in ERASED}
     assert erasure.remains[0].startswith("files that the present version of the table does not have")
     assert "the log still has version 0 and later ones" in erasure.remains[1]
     assert erasure.due is not None
     assert timedelta(days=6.9) < erasure.due - datetime.now(UTC) < timedelta(days=7.1)
     again = table.eraser().purge(plan, PEOPLE)
-    assert (again.source, again.due) == (SourceState.LOGICALLY_DELETED, erasure.due)
+    assert (again.state, again.due) == (SourceState.LOGICALLY_DELETED, erasure.due)
     assert len(list(table.folder.glob("*.parquet"))) == 4, "the retention of the table is respected"
     with pytest.raises(InvalidInputError, match="an erasure that was applied cannot be undone"):
         table.eraser().undo(plan)
@@ -122,8 +126,67 @@ def test_a_retention_that_is_over_lets_files_go(table: DeltaStore) -> None:
     assert erasure.due is not None
     assert erasure.due <= datetime.now(UTC) + timedelta(seconds=1)
     purged = table.eraser().purge(plan, PEOPLE)
-    assert purged.source == SourceState.PURGED
+    assert purged.state == SourceState.PURGED
     assert "the log still has version 0" in purged.remains[0], "statistics stay in the log"
+
+
+def delta_table(store: DeltaStore) -> deltalake.DeltaTable:
+    return deltalake.DeltaTable(str(store.folder))
+
+
+def vacuum(store: DeltaStore) -> None:
+    delta_table(store).vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_old_files_are_known_by_no_clock(table: DeltaStore, hours: int) -> None:
+    """The clock of the storage may be behind or ahead of that of the writer."""
+    table.with_parts(1)
+    (old,) = table.folder.glob("*.parquet")
+    moment = old.stat().st_mtime + hours * 3600
+    os.utime(old, (moment, moment))
+    _, erasure = erase(table)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+
+
+def test_files_that_came_after_the_erasure_do_not_count(table: DeltaStore) -> None:
+    rows = table.with_parts(1)
+    plan, _ = erase(table)
+    table.append(others(made_rows(1)))
+    delta_table(table).optimize.compact()
+    assert table.eraser().apply(plan, PEOPLE).state == SourceState.LOGICALLY_DELETED
+    vacuum(table)
+    table.append(others(made_rows(2)))
+    delta_table(table).optimize.compact()
+    assert len(list(table.folder.glob("*.parquet"))) > len(delta_table(table).file_uris())
+    assert table.eraser().apply(plan, PEOPLE).state == SourceState.PURGED
+    assert found_in((path.read_bytes() for path in table.folder.glob("*.parquet")), gone(rows)) == set()
+
+
+def test_files_that_were_restored_after_the_erasure_count(table: DeltaStore) -> None:
+    """The log has them as added after it."""
+    table.with_parts(1)
+    plan, _ = erase(table)
+    delta_table(table).restore(0)
+    delta_table(table).delete(f"user IN ('{ERASED[0]}', '{ERASED[1]}')")
+    erasure = table.eraser().apply(plan, PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("may name people (predicate)" in sentence for sentence in erasure.remains)
+
+
+def test_names_that_others_have_written_into_a_delta_log_are_said(table: DeltaStore) -> None:
+    table.with_parts(1)
+    delta_table(table).delete(f"user IN ('{ERASED[0]}', '{ERASED[1]}')")
+    assert table.eraser().plan(PEOPLE) is None
+    plan = table.eraser().empty_plan()
+    erasure = table.eraser().apply(plan, PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("the log still has version 0" in sentence for sentence in erasure.remains)
+    assert any("may name people (predicate)" in sentence for sentence in erasure.remains)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.PURGED
+    assert found_in(table.contents(), {ERASED[0].encode()}) == set()
+    assert len(erasure.remains) == 1, "copies"
 
 
 def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
@@ -134,7 +197,7 @@ def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
     plan, erasure = erase(table)
     assert list((table.folder / "_change_data").glob("*.parquet"))
     assert erasure.remains[0].startswith("files that")
-    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
     assert in_order(table.rows()) == others(rows)
 
@@ -145,7 +208,7 @@ def test_checkpoints_and_earlier_compactions_are_purged(table: DeltaStore) -> No
     deltalake.DeltaTable(str(table.folder)).optimize.compact()
     deltalake.DeltaTable(str(table.folder)).create_checkpoint()
     plan, _ = erase(table)
-    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
     assert in_order(table.rows()) == others(rows)
     table.append(made_rows(5))
@@ -157,7 +220,7 @@ def test_a_log_that_is_never_cleaned_up_stays(table: DeltaStore) -> None:
     deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0)), configuration=kept)
     plan, _ = erase(table)
     erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
-    assert erasure.source == SourceState.PURGED
+    assert erasure.state == SourceState.PURGED
     assert "the log still has version 0" in erasure.remains[0]
     assert (table.folder / "_delta_log" / f"{0:020}.json").exists()
 
@@ -167,7 +230,7 @@ def test_a_delta_table_that_is_partitioned_by_another_column(table: DeltaStore) 
     deltalake.write_deltalake(str(table.folder), arrow_rows(rows), partition_by=["page"])
     plan, _ = erase(table)
     assert in_order(table.rows()) == others(rows)
-    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(table.contents(), gone(rows)) == set()
 
 
@@ -293,16 +356,16 @@ def test_what_remains_of_an_iceberg_erasure(lake: IcebergStore) -> None:
     lake.table().manage_snapshots().create_tag(lake.table().current_snapshot().snapshot_id, "audit").commit()
     before = lake.table().current_snapshot().snapshot_id
     plan, erasure = erase(lake)
-    assert (erasure.source, erasure.before) == (SourceState.LOGICALLY_DELETED, before)
+    assert (erasure.state, erasure.before) == (SourceState.LOGICALLY_DELETED, before)
     assert erasure.due is not None
     assert timedelta(days=4.9) < erasure.due - datetime.now(UTC) < timedelta(days=5.1)
     assert any("lowest and highest values may name people" in each for each in erasure.remains)
     purged = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
-    assert purged.source == SourceState.LOGICALLY_DELETED, "the tag keeps a snapshot"
+    assert purged.state == SourceState.LOGICALLY_DELETED, "the tag keeps a snapshot"
     assert "branches or tags keep earlier snapshots: 'audit'" in purged.remains
     assert found_in(lake.contents(), gone(rows))
     lake.table().manage_snapshots().remove_tag("audit").commit()
-    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
     assert in_order(lake.rows()) == others(rows)
     lake.append(made_rows(5))
@@ -312,13 +375,123 @@ def test_what_remains_of_an_iceberg_erasure(lake: IcebergStore) -> None:
 def test_a_purge_within_the_age_of_snapshots_keeps_them(lake: IcebergStore) -> None:
     rows = lake.with_parts()
     plan, _ = erase(lake)
-    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.LOGICALLY_DELETED
+    assert lake.eraser().purge(plan, PEOPLE).state == SourceState.LOGICALLY_DELETED
     assert found_in(lake.contents(), gone(rows)) >= {name.encode() for name in ERASED}
     lake.table().transaction().set_properties(
         {"history.expire.max-snapshot-age-ms": "0"}
     ).commit_transaction()
-    assert lake.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
+
+
+def set_properties(lake: IcebergStore, **properties: str) -> None:
+    with lake.table().transaction() as transaction:
+        transaction.set_properties({name.replace("_", "."): text for name, text in properties.items()})
+
+
+def cut_metadata_log(lake: IcebergStore) -> None:
+    """Let the metadata forget which files of metadata were before them."""
+    with lake.table().transaction() as transaction:
+        transaction.set_properties({"write.metadata.previous-versions-max": "1"})
+    for part in (7, 8, 9):
+        lake.append(others(made_rows(part)))
+
+
+def expire_without_removal(lake: IcebergStore) -> None:
+    table = lake.table()
+    old = [each.snapshot_id for each in table.snapshots() if each != table.current_snapshot()]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+
+
+def test_files_that_no_metadata_name_are_purged(lake: IcebergStore) -> None:
+    """Left by the table's own maintenance: a compaction, and an expiry that removes no file."""
+    rows = lake.with_parts()
+    lake.table().overwrite(arrow_rows(lake.rows()))
+    expire_without_removal(lake)
+    cut_metadata_log(lake)
+    plan, _ = erase(lake)
+    set_properties(lake, **{"history_expire_max-snapshot-age-ms": "3600000"})
+    held = lake.eraser().purge(plan, PEOPLE)
+    assert held.state == SourceState.LOGICALLY_DELETED
+    before = in_order(lake.rows())
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert found_in(lake.contents(), gone(rows)) == set()
+    assert in_order(lake.rows()) == before
+
+
+def test_a_purge_that_was_interrupted_after_the_expiry_is_finished(
+    lake: IcebergStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for files outside of the table's folders, which nothing names any more."""
+    rows = lake.with_parts(1)
+    outside = tmp_path / "outside.parquet"
+    pq.write_table(arrow_rows(made_rows(1)), outside)
+    lake.table().add_files([str(outside)])
+    plan, _ = erase(lake)
+    noted = lake.eraser().with_removals(plan)
+    assert noted.removals == (str(outside),)
+    with monkeypatch.context() as patched:
+        patched.setattr(iceberg.TableFiles, "remove", raise_oserror)
+        with pytest.raises(InvalidLogError, match="pyiceberg failed"):
+            lake.eraser().purge(noted, PEOPLE, ignore_retention=True)
+    cut_metadata_log(lake)
+    again = ErasurePlan.from_dict(json.loads(json.dumps(noted.to_dict())))
+    assert lake.eraser().apply(again, PEOPLE).state == SourceState.LOGICALLY_DELETED
+    assert lake.eraser().purge(again, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert not outside.exists()
+    assert found_in(lake.contents(), gone([*rows, *made_rows(1)])) == set()
+
+
+def raise_oserror(*_: Any, **__: Any) -> None:
+    raise OSError
+
+
+@pytest.mark.parametrize("reason", ["no listing", "another folder", "another table"])
+def test_folders_that_cannot_be_looked_through(
+    lake: IcebergStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    lake.with_parts(1)
+    if reason == "no listing":
+        monkeypatch.setattr("armnesia.logs.erasing.iceberg_folders._files_below", lambda *_: None)
+    elif reason == "another folder":
+        set_properties(lake, write_data_path=f"file://{tmp_path}/elsewhere")
+    else:
+        schema = arrow_rows([]).schema
+        other = lake.catalog().create_table("logs.other", schema, location=lake.table().location())
+        other.append(arrow_rows(made_rows(3)))
+    plan, _ = erase(lake)
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("not all folders that the table writes to" in sentence for sentence in erasure.remains)
+    if reason == "another table":
+        assert tuples(lake.catalog().load_table("logs.other").scan().to_arrow()) == made_rows(3)
+
+
+def test_a_file_that_may_be_needed_by_another_name_is_not_removed(lake: IcebergStore, tmp_path: Path) -> None:
+    lake.with_parts(1)
+    folder = Path(lake.table().location().removeprefix("file://"))
+    (tmp_path / "link").symlink_to(folder)
+    pq.write_table(arrow_rows(others(made_rows(1))), folder / "data" / "added.parquet")
+    lake.table().add_files([str(tmp_path / "link" / "data" / "added.parquet")])
+    plan, _ = erase(lake)
+    before = in_order(lake.rows())
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert in_order(lake.rows()) == before
+
+
+def test_each_manifest_is_read_once(lake: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.with_parts(8)
+    read: list[str] = []
+    fetch = ManifestFile.fetch_manifest_entry
+
+    def counting(self: ManifestFile, *arguments: Any, **options: Any) -> Any:
+        read.append(self.manifest_path)
+        return fetch(self, *arguments, **options)
+
+    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", counting)
+    assert iceberg.TableFiles(lake.table()).unreferenced()
+    assert len(read) == len(set(read)) == 8
 
 
 def test_iceberg_tables_that_are_refused(lake: IcebergStore) -> None:
@@ -356,7 +529,7 @@ def test_an_iceberg_table_that_is_partitioned_by_users(
             lake.eraser().plan(PEOPLE)
         return
     plan, _ = erase(lake)
-    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert in_order(lake.rows()) == others(rows)
     assert found_in(lake.contents(), gone(rows)) == set()
 
@@ -382,8 +555,8 @@ def test_tables_elsewhere(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     store = make_store(kind, tmp_path / "my log", monkeypatch)
     rows = store.with_parts(2)
     plan, erasure = erase(store)
-    assert erasure.source == SourceState.LOGICALLY_DELETED
-    assert store.eraser().purge(plan, PEOPLE, ignore_retention=True).source == SourceState.PURGED
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert store.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert in_order(store.rows()) == others(rows)
     assert found_in(store.contents(), gone(rows)) == set()
 
@@ -402,8 +575,8 @@ def test_paths_that_a_delta_log_encodes(table: DeltaStore) -> None:
         line for line in commit_text(table, erasure.after).splitlines() if line.startswith('{"remove"')
     ]
     assert 1 <= len(removed) < len(days)
-    unlisted = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).unlisted_files(None)
+    unlisted = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).unlisted_files()
     assert len(unlisted) == len(removed)
     assert erasure.remains[0].startswith("files that the present version")
-    assert table.eraser().purge(plan, people, ignore_retention=True).source == SourceState.PURGED
+    assert table.eraser().purge(plan, people, ignore_retention=True).state == SourceState.PURGED
     assert len(table.rows()) < len(rows)

@@ -2,7 +2,8 @@
 
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,16 @@ def postgres(tmp_path: Path) -> PostgresStore:
 def erase(store: Store, people: People) -> None:
     plan = store.eraser().plan(people)
     assert plan is not None
-    assert store.eraser().apply(plan, people).source == SourceState.LOGICALLY_DELETED
+    assert store.eraser().apply(plan, people).state == SourceState.LOGICALLY_DELETED
 
 
 def open_sqlite(store: SqliteStore, table: str) -> Any:
     return open_source(f"sqlite:///{store.path}", action="action", reward="reward", table=table)
+
+
+def as_role(role: str) -> str:
+    address = postgres_url()
+    return address + f"{'&' if '?' in address else '?'}options=-c%20role%3D{role}"
 
 
 def test_values_of_every_type_in_one_column_of_sqlite(sqlite: SqliteStore) -> None:
@@ -80,10 +86,10 @@ def test_a_write_ahead_log_of_sqlite_is_purged(sqlite: SqliteStore) -> None:
         assert plan is not None
         sqlite.eraser().apply(plan, PEOPLE)
         held = sqlite.eraser().purge(plan, PEOPLE)
-        assert held.source == SourceState.LOGICALLY_DELETED
+        assert held.state == SourceState.LOGICALLY_DELETED
         assert "until others stop reading it" in held.remains[0]
         reader.execute("COMMIT")
-        assert sqlite.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+        assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
         gone = needles(row for row in made_rows(0) if row[0] == name_of(1))
         assert found_in(sqlite.contents(), gone) == set()
 
@@ -108,18 +114,105 @@ def test_a_database_that_others_write_to_is_refused_in_a_sentence(
     [
         ("DELETE FROM clicks WHERE page = 'page-1'", "would not stay the same; nothing was changed"),
         ("INSERT INTO clicks VALUES (old.user, old.action, 0, '')", "not stay the same; nothing was changed"),
+        ("UPDATE clicks SET reward = 1 WHERE user IS NULL", "would not stay the same; nothing was changed"),
+        ("UPDATE clicks SET page = 'page-2' WHERE page = 'page-1'", "not stay the same; nothing was changed"),
+        ("UPDATE clicks SET page = 1.0 WHERE page = 1", "would not stay the same; nothing was changed"),
+        ("UPDATE clicks SET page = x'FF' WHERE page = CAST(x'FF' AS TEXT)", "nothing was changed"),
     ],
 )
 def test_triggers_that_change_more_rows_are_noticed(sqlite: SqliteStore, trigger: str, reason: str) -> None:
-    sqlite.append(made_rows(0))
+    sqlite.append([*made_rows(0), ("ann", "A", 0.5, 1)])
+    with closing(sqlite3.connect(sqlite.path)) as connection, connection:
+        connection.execute("INSERT INTO clicks VALUES ('bob', 'A', 0.5, CAST(x'FF' AS TEXT))")
     with closing(sqlite3.connect(sqlite.path)) as connection, connection:
         connection.execute(f"CREATE TRIGGER more AFTER DELETE ON clicks BEGIN {trigger}; END")
-    before = sqlite.rows()
+    before = quoted_rows(sqlite)
     plan = sqlite.eraser().plan(PEOPLE)
     assert plan is not None
     with pytest.raises(InvalidLogError, match=reason):
         sqlite.eraser().apply(plan, PEOPLE)
-    assert sqlite.rows() == before
+    assert quoted_rows(sqlite) == before
+
+
+def quoted_rows(store: SqliteStore) -> list[Any]:
+    """All rows, of any encoding, as SQLite itself writes them down."""
+    with closing(sqlite3.connect(store.path)) as connection:
+        columns = "quote(user), quote(action), quote(reward), hex(page), typeof(page)"
+        return connection.execute(f"SELECT {columns} FROM clicks").fetchall()
+
+
+def test_text_that_is_not_utf8_stays(sqlite: SqliteStore) -> None:
+    sqlite.append([("ann", "A", 0.5, "p"), (name_of(1), "A", 0.5, "p")])
+    with closing(sqlite3.connect(sqlite.path)) as connection, connection:
+        connection.execute("UPDATE clicks SET page = CAST(x'70FF' AS TEXT)")
+    erase(sqlite, PEOPLE)
+    assert quoted_rows(sqlite) == [("'ann'", "'A'", "0.5", "70FF", "text")]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "DELETE FROM {table} WHERE page = 'page-1'",
+        "INSERT INTO {table} VALUES ('ann', 'A', 0, '')",
+        "UPDATE {table} SET reward = 1",
+        "UPDATE {table} SET page = NULL WHERE page = ''",
+        "UPDATE {table} SET reward = '-0' WHERE reward = 0",
+    ],
+)
+def test_triggers_of_postgres_that_change_more_rows_are_noticed(
+    postgres: PostgresStore, changed: str
+) -> None:
+    postgres.append([*made_rows(0), ("ann", "A", 0.0, "")])
+    table = f"{postgres.schema}.clicks"
+    body = f"BEGIN {changed.format(table=table)}; RETURN NULL; END"
+    with postgres.connected() as connection:
+        connection.execute(
+            f"CREATE FUNCTION {postgres.schema}.more() RETURNS trigger LANGUAGE plpgsql AS $${body}$$"
+        )
+        connection.execute(
+            f"CREATE TRIGGER more AFTER DELETE ON {table} WHEN (pg_trigger_depth() = 0)"
+            f" EXECUTE FUNCTION {postgres.schema}.more()"
+        )
+    before = postgres.rows()
+    plan = postgres.eraser().plan(PEOPLE)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match="would not stay the same; nothing was changed"):
+        postgres.eraser().apply(plan, PEOPLE)
+    assert list(map(repr, postgres.rows())) == list(map(repr, before))
+
+
+def test_rules_of_postgres_that_change_more_rows_are_noticed(postgres: PostgresStore) -> None:
+    postgres.append(made_rows(0))
+    table = f"{postgres.schema}.clicks"
+    with postgres.connected() as connection:
+        connection.execute(
+            f"CREATE RULE more AS ON DELETE TO {table} DO ALSO UPDATE {table} SET page = 'seen'"
+        )
+    before = postgres.rows()
+    plan = postgres.eraser().plan(PEOPLE)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match="would not stay the same; nothing was changed"):
+        postgres.eraser().apply(plan, PEOPLE)
+    assert postgres.rows() == before
+
+
+def test_columns_of_any_name_are_compared(postgres: PostgresStore) -> None:
+    """Also of the name that the statement gives to the table."""
+    table = f"{postgres.schema}.named"
+    with postgres.connected() as connection:
+        connection.execute(
+            f'CREATE TABLE {table} ("user" text, action text, reward float8, armnesia_row int)'
+        )
+        connection.execute(f"INSERT INTO {table} VALUES ('ann', 'A', 0, 1), ('bob', 'A', 0, 2)")
+        connection.execute(
+            f"CREATE RULE more AS ON DELETE TO {table} DO ALSO UPDATE {table} SET action = 'B'"
+        )
+    eraser = open_eraser(open_source(postgres_url(), action="action", reward="reward", table=table))
+    people = People.named(["ann"])
+    plan = eraser.plan(people)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match="would not stay the same; nothing was changed"):
+        eraser.apply(plan, people)
 
 
 def test_an_eraser_that_leaves_rows_is_caught(
@@ -149,7 +242,7 @@ def test_samples_of_the_planner_of_sqlite_go(sqlite: SqliteStore) -> None:
     plan = sqlite.eraser().plan(PEOPLE)
     assert plan is not None
     sqlite.eraser().apply(plan, PEOPLE)
-    assert sqlite.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
     gone = needles(row for row in made_rows(0) if row[0] == name_of(1))
     assert found_in(sqlite.contents(), gone) == set()
 
@@ -254,9 +347,9 @@ def test_rows_that_a_policy_hides_are_not_passed_over(postgres: PostgresStore) -
         connection.execute(f"ALTER TABLE {postgres.schema}.clicks ENABLE ROW LEVEL SECURITY")
         connection.execute(f"CREATE POLICY one_page ON {postgres.schema}.clicks USING (page = 'page-1')")
     try:
-        address = postgres_url()
-        address += f"{'&' if '?' in address else '?'}options=-c%20role%3D{role}"
-        source = open_source(address, action="action", reward="reward", table=f"{postgres.schema}.clicks")
+        source = open_source(
+            as_role(role), action="action", reward="reward", table=f"{postgres.schema}.clicks"
+        )
         with pytest.raises(InvalidLogError, match="cannot be erased: PostgreSQL failed \\(SQLSTATE 42501\\)"):
             open_eraser(source).plan(PEOPLE)
     finally:
@@ -278,9 +371,9 @@ def test_a_purge_says_that_others_can_still_see_the_rows(postgres: PostgresStore
             reader.rollback()
             postgres.eraser().apply(plan, PEOPLE)
             held = postgres.eraser().purge(plan, PEOPLE)
-            assert held.source == SourceState.LOGICALLY_DELETED
+            assert held.state == SourceState.LOGICALLY_DELETED
             assert "other transactions could still see them" in held.remains[0]
-    assert postgres.eraser().purge(plan, PEOPLE).source == SourceState.PURGED
+    assert postgres.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
 
 
 def test_names_are_in_no_log_of_the_server(postgres: PostgresStore) -> None:
@@ -324,7 +417,71 @@ def test_rows_of_others_stay_in_a_partitioned_table(postgres: PostgresStore) -> 
     plan = open_eraser(source).plan(PEOPLE)
     assert plan is not None
     open_eraser(source).apply(plan, PEOPLE)
-    assert open_eraser(source).purge(plan, PEOPLE).source == SourceState.PURGED
+    assert open_eraser(source).purge(plan, PEOPLE).state == SourceState.PURGED
     with postgres.connected() as connection:
         left = list(connection.execute(f"SELECT * FROM {table}"))
     assert in_order(left) == in_order(row for row in made_rows(0) if row[0] != name_of(1))
+
+
+@contextmanager
+def role_of(postgres: PostgresStore) -> Iterator[str]:
+    """A new role that may use the schema."""
+    role = f"{postgres.schema}_owner"
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT ALL ON SCHEMA {postgres.schema} TO {role}")
+    try:
+        yield role
+    finally:
+        with postgres.connected() as connection:
+            connection.execute(f"REASSIGN OWNED BY {role} TO CURRENT_USER")
+            connection.execute(f"DROP OWNED BY {role}")
+            connection.execute(f"DROP ROLE {role}")
+
+
+FEW = [(name_of(place % 3), "A", place / 16, "page-1") for place in range(9)]
+"""Less than a page of a table, which the server would tidy up when it is read."""
+
+
+def with_heirs(postgres: PostgresStore) -> None:
+    """All rows in a table that inherits from one that inherits from the store's."""
+    clicks, may = f"{postgres.schema}.clicks", f'{postgres.schema}."of May"'
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE TABLE {clicks}_2025 () INHERITS ({clicks})")
+        connection.execute(f"CREATE TABLE {may} () INHERITS ({clicks}_2025)")
+        with connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {may} VALUES (%s, %s, %s, %s)", FEW)
+
+
+def test_tables_that_inherit_are_purged_too(postgres: PostgresStore) -> None:
+    """Before version 18, VACUUM FULL of a table leaves them out."""
+    with_heirs(postgres)
+    name = name_of(1).encode()
+    plan = postgres.eraser().plan(PEOPLE)
+    assert plan is not None
+    postgres.eraser().apply(plan, PEOPLE)
+    assert found_in(postgres.contents(), [name])
+    assert postgres.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
+    assert not found_in(postgres.contents(), [name])
+    assert in_order(postgres.rows()) == in_order(row for row in FEW if row[0] != name_of(1))
+
+
+@pytest.mark.parametrize("foreign", ["clicks", "clicks_2025", '"of May"'])
+def test_a_table_of_another_owner_is_not_purged(postgres: PostgresStore, foreign: str) -> None:
+    """The server warns, and leaves it as it is."""
+    with_heirs(postgres)
+    with role_of(postgres) as role:
+        with postgres.connected() as connection:
+            for table in ("clicks", "clicks_2025", '"of May"'):
+                if table == foreign:
+                    connection.execute(f"GRANT SELECT, DELETE ON {postgres.schema}.{table} TO {role}")
+                else:
+                    connection.execute(f"ALTER TABLE {postgres.schema}.{table} OWNER TO {role}")
+        table = f"{postgres.schema}.clicks"
+        source = open_source(as_role(role), action="action", reward="reward", table=table)
+        plan = open_eraser(source).plan(PEOPLE)
+        assert plan is not None
+        open_eraser(source).apply(plan, PEOPLE)
+        held = open_eraser(source).purge(plan, PEOPLE)
+        assert held.state == SourceState.LOGICALLY_DELETED
+        assert "not all could be written again" in held.remains[0]

@@ -72,7 +72,7 @@ def test_the_commits_of_a_delta_table_elsewhere(tmp_path: Path) -> None:
     after = opened(name)
     changes = after.changes_since(before)
     assert changes.kind == "added"
-    part = after.reading_only(file.path for file in changes.added)
+    part = after.reading_only(changes.added)
     assert part.read(ACTIONS, (0.0, 1.0)).statistics().counts.tolist() == [1, 0, 1]
     (tmp_path / "clicks" / "_delta_log" / f"{1:020}.json").unlink()
     assert after.changes_since(before).kind == "recount"

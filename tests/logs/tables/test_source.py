@@ -144,8 +144,8 @@ def test_a_look_up_in_sqlite_uses_the_index(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "log.db")) as file, file:
         file.execute("CREATE INDEX by_user ON log (who)")
         source: Any = open_source(url, table="log", **NAMES)
-        condition, parameters = source._condition("who", Selection("user", frozenset(["7", "ann"])))
-        plan = file.execute(f"EXPLAIN QUERY PLAN SELECT * FROM log{condition}", parameters).fetchall()
+        condition, parameters = source.condition(Selection("user", frozenset(["7", "ann"])))
+        plan = file.execute(f"EXPLAIN QUERY PLAN SELECT * FROM log WHERE {condition}", parameters).fetchall()
         assert "SCAN" not in str(plan)
         assert "INDEX by_user" in str(plan)
 
@@ -215,9 +215,9 @@ def test_a_look_up_on_postgresql_uses_the_index(schema: Schema) -> None:
         source: Any = open_source(schema.url, table=table, **NAMES)
         user = "d3d94468-02a4-4259-755d-38e6d163e820" if type_ == "uuid" else "10"
         for users in ([user], [user, "nobody", "11"]):
-            condition, parameters = source._condition("who", Selection("user", frozenset(users)))
+            condition, parameters = source.condition(Selection("user", frozenset(users)))
             with psycopg.RawCursor(schema.connection) as cursor:
-                cursor.execute(f"EXPLAIN SELECT * FROM {table}{condition}", parameters)
+                cursor.execute(f"EXPLAIN SELECT * FROM {table} WHERE {condition}", parameters)
                 plan = " ".join(line for (line,) in cursor)
             assert "Index" in plan
         assert users_of(source, users={user}) == [user]

@@ -419,6 +419,6 @@ def test_a_vault_without_rows_counts_and_looks_up_in_spark(
             source.upper().replace("SPARK:", "spark:"),
             source.replace("spark:", "spark:`") + "`",
         ):
-            twice = r"^'spark:growing' is part of .* and its rows would count twice"
+            twice = "'spark:growing'.* and its rows would count twice"
             with pytest.raises(VaultError, match=twice):
                 vault.ingest(name, user="user", ordered_by="at", where="action = A")

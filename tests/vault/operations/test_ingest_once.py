@@ -4,19 +4,23 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import deltalake
 import psycopg
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.table import Table
 
-from armnesia.core.errors import VaultError
-from armnesia.logs.lakes.manifest import TableManifest
+from armnesia.core.errors import InvalidLogError, VaultError
+from armnesia.logs.lakes.manifest import LakeManifest
 from armnesia.logs.manifests import TableRange
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place, fresh_schema, postgres_url
+from tests.logs.lakes.tables import arrow_table, iceberg_catalog, static_name
 from tests.logs.lakes.test_changes import Delta, Iceberg, Lake
-from tests.logs.lakes.test_iceberg import MORE
+from tests.logs.lakes.test_iceberg import CLICKS, MORE
 from tests.vault.raw_vaults import dumped
 
 EXTERNAL = Configuration(actions=("A", "B", "C"), mode="external")
@@ -128,21 +132,68 @@ def files_of(lake: Lake, folder: Path) -> str:
     return f"{folder}/link/*.parquet"
 
 
-@pytest.mark.parametrize("table_first", [True, False])
-def test_a_table_of_a_lake_and_its_files_are_not_both_counted(
-    sqlite_place: Place, lake: Lake, tmp_path: Path, table_first: bool
-) -> None:
-    names = [lake.name, files_of(lake, tmp_path)]
-    first, second = names if table_first else reversed(names)
+def test_files_of_a_table_of_a_lake_are_refused(sqlite_place: Place, lake: Lake, tmp_path: Path) -> None:
     with sqlite_place.create(EXTERNAL) as vault:
-        assert vault.ingest(first, user="user").added == 6
-        refuse_all(vault, [(second, None)], user="user")
+        assert vault.ingest(lake.name, user="user").added == 6
+        before = dumped(vault)
+        with pytest.raises(InvalidLogError, match=r"belong to an? (Delta|Iceberg) table"):
+            vault.ingest(files_of(lake, tmp_path), user="user")
+        assert dumped(vault) == before
         lake.append(MORE)
-        assert vault.ingest(lake.name if table_first else first, user="user").added == 2
+        assert vault.ingest(lake.name, user="user").added == 2
         assert vault.verify().holds
 
 
-def as_before(monkeypatch: pytest.MonkeyPatch, kind: type[TableRange | TableManifest], *new: str) -> None:
+def test_files_that_became_a_table_are_not_counted_again(sqlite_place: Place, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    pq.write_table(arrow_table(CLICKS), tmp_path / "logs" / "part-0.parquet")
+    with sqlite_place.create(EXTERNAL) as vault:
+        assert vault.ingest(tmp_path / "logs", user="user").added == 6
+        deltalake.convert_to_deltalake(str(tmp_path / "logs"))
+        refuse_all(vault, [(f"delta:{tmp_path}/logs", None)], user="user")
+
+
+class AddedFiles(NamedTuple):
+    """An Iceberg table with a file that is not in its folder."""
+
+    table: Table
+    folder: Path
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The table, and the files by way of a link."""
+        return static_name(self.table), str(self.folder / "link" / "*.parquet")
+
+
+@pytest.fixture
+def added_files(tmp_path: Path) -> AddedFiles:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    rows = arrow_table(CLICKS)
+    pq.write_table(rows, tmp_path / "data" / "part-0.parquet")
+    table = iceberg_catalog(tmp_path / "lake").create_table("logs.clicks", schema=rows.schema)
+    table.add_files([f"file://{tmp_path}/data/part-0.parquet"])
+    return AddedFiles(table, tmp_path)
+
+
+@pytest.mark.parametrize("table_first", [True, False])
+def test_a_table_of_a_lake_and_its_files_are_not_both_counted(
+    sqlite_place: Place, added_files: AddedFiles, table_first: bool
+) -> None:
+    first, second = added_files.names if table_first else reversed(added_files.names)
+    with sqlite_place.create(EXTERNAL) as vault:
+        assert vault.ingest(first, user="user").added == 6
+        refuse_all(vault, [(second, None)], user="user")
+        if table_first:
+            added_files.table.append(arrow_table(MORE))
+        else:
+            pq.write_table(arrow_table(MORE), added_files.folder / "data" / "part-1.parquet")
+        first, second = added_files.names if table_first else reversed(added_files.names)
+        assert vault.ingest(first, user="user").added == 2
+        assert vault.verify().holds
+
+
+def as_before(monkeypatch: pytest.MonkeyPatch, kind: type[TableRange | LakeManifest], *new: str) -> None:
     """Let manifests be written as before these values were part of them."""
     written = kind.to_dict
 
@@ -178,12 +229,13 @@ def test_a_table_that_was_counted_by_its_spelling_is_counted_again(
 
 
 def test_a_table_of_a_lake_that_was_counted_without_its_paths_is_counted_again(
-    sqlite_place: Place, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite_place: Place, added_files: AddedFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    name, files = added_files.names
     with sqlite_place.create(EXTERNAL) as vault:
         with monkeypatch.context() as before:
-            as_before(before, TableManifest, "places")
-            vault.ingest(lake.name, user="user")
+            as_before(before, LakeManifest, "places")
+            vault.ingest(name, user="user")
         with pytest.raises(VaultError, match=TWICE):
-            vault.ingest(files_of(lake, tmp_path), user="user")
-        check_recount(vault, lake.name, "1", 6, user="user")
+            vault.ingest(files, user="user")
+        check_recount(vault, name, "1", 6, user="user")

@@ -4,9 +4,8 @@
 and holds nothing about people, applies it, and purges what is left of the rows in earlier versions.
 """
 
-from armnesia.logs.erasing.manifests import manifest_after
 from armnesia.logs.erasing.opening import open_eraser
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState
 
-__all__ = ["Erasure", "ErasurePlan", "FileSwap", "People", "SourceState", "manifest_after", "open_eraser"]
+__all__ = ["Erasure", "ErasurePlan", "FileSwap", "People", "SourceState", "open_eraser"]

@@ -10,89 +10,25 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armnesia.core.errors import (
-    ArmnesiaError,
-    InvalidInputError,
-    InvalidLogError,
-    MissingExtraError,
-    UnsupportedError,
-)
-from armnesia.logs.columns import Columns, quoted
+from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
+from armnesia.logs.columns import quoted
+from armnesia.logs.erasing.delta_commits import TOKEN, new_files, values_of_kind, words_that_may_name
 from armnesia.logs.erasing.delta_files import DeltaFolder
-from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
-from armnesia.logs.erasing.file_labels import names_in
-from armnesia.logs.erasing.lake_rows import check_type, marked_rows, other_rows_stayed, values_of
+from armnesia.logs.erasing.eraser import failed
+from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
 
-_KIND = "delta"
-_TOKEN = "armnesiaErasure"
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _RETENTION = ("delta.deletedFileRetentionDuration", "interval 1 week")
-_WORDS = {"mergePredicate", "matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates"}
-"""What a commit may say of a merge; anything else might hold names."""
 _COPIES = "copies of the table remain: clones, versions of the object store, backups"
 
 
-class DeltaEraser:
+class DeltaEraser(LakeEraser[DeltaSource]):
     """A Delta table in a folder or an object store."""
 
-    def __init__(self, source: DeltaSource) -> None:
-        self._name = str(source.description["location"])
-        self._columns = Columns(**source.description["columns"])
-
-    def plan(self, people: People) -> ErasurePlan | None:
-        """Look for the rows; nothing is written."""
-        source = self._opened()
-        self._check_table(source, people)
-        if not names_in(source, people):
-            return None
-        return ErasurePlan.new(_KIND, self._name, source.snapshot.version)
-
-    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
-        """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
-        plan.check(_KIND, self._name)
-        commit = self._commit_of(plan)
-        if commit is None:
-            source = self._opened()
-            self._check_table(source, people)
-            names = names_in(source, people)
-            if names:
-                commit = self._merge(source, plan, people.role, names)
-        if names_in(self._opened(), people):
-            raise rows_left(self._name)
-        return self._outcome(commit)
-
-    def empty_plan(self) -> ErasurePlan:
-        """A plan that deletes no rows."""
-        return ErasurePlan.new(_KIND, self._name, self._opened().snapshot.version)
-
-    def discard(self, plan: ErasurePlan) -> None:
-        """Nothing was prepared."""
-
-    def undo(self, plan: ErasurePlan) -> None:
-        """Nothing was prepared."""
-        plan.check(_KIND, self._name)
-        if self._commit_of(plan) is not None:
-            raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
-
-    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
-        """Remove files and entries of the log that only earlier versions need.
-
-        Otherwise only what is older than the retention that the table declares is removed. At once means:
-        readers of earlier versions, and writers that are about to commit, fail.
-        """
-        plan.check(_KIND, self._name)
-        if names_in(self._opened(), people):
-            raise not_applied()
-        commit = self._commit_of(plan)
-        folder = DeltaFolder(DeltaLog(self._name))
-        with self._failures_in_words():
-            folder.remove_data_files(at_once=ignore_retention)
-            if ignore_retention:
-                folder.remove_log_entries()
-        return self._outcome(commit)
+    _kind = "delta"
 
     def _opened(self) -> DeltaSource:
         return DeltaSource(self._name, self._columns, table=None, whole_rows=False)
@@ -115,7 +51,7 @@ class DeltaEraser:
         """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
         column = people.check_column(source)
         check_type(source, people.role)
-        log = _log_of(source)
+        log = source.history
         metadata = log.table.metadata()
         if column in metadata.partition_columns:
             raise UnsupportedError(
@@ -128,15 +64,15 @@ class DeltaEraser:
                 " to delete rows"
             )
 
-    def _merge(self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> int:
-        """Delete rows; the version that did it. Undo the commit if it changed other rows."""
+    def _delete(self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
+        """Merge with a table in memory that has the names."""
         try:
             import pyarrow  # noqa: PLC0415 (an extra)
         except ImportError as error:
             raise MissingExtraError.naming("Erasing rows of Delta tables", "erase") from error
         from deltalake import CommitProperties  # noqa: PLC0415 (an extra)
 
-        log, column = _log_of(source), source.columns.named()[role]
+        log, column = source.history, source.columns.named()[role]
         table = log.table
         values = values_of(source, role, names)
         with self._failures_in_words(names):
@@ -149,63 +85,50 @@ class DeltaEraser:
                 source_alias="s",
                 target_alias="t",
                 streamed_exec=True,
-                commit_properties=CommitProperties(custom_metadata={_TOKEN: plan.token}),
+                commit_properties=CommitProperties(custom_metadata={TOKEN: plan.token}),
             ).when_matched_delete().execute()
-        commit = self._commit_of(plan)
-        if commit is None:
-            raise rows_left(self._name)
-        after = self._opened().at(commit)
-        if not other_rows_stayed(after.at(commit - 1), after, role, names):
-            raise self._restored(commit)
-        return commit
 
-    def _restored(self, commit: int) -> InvalidLogError:
-        """Go back to the version before a commit, unless somebody has built on it."""
+    def _take_back(self, done: Deletion) -> str:
         log = DeltaLog(self._name)
-        if log.table.version() != commit:
-            return rows_changed(self._name, f"version {commit} was not taken back, others have followed it")
+        if log.table.version() != done.after:
+            return f"version {done.after} was not taken back, others have followed it"
         with self._failures_in_words():
-            log.table.restore(commit - 1)
-        return rows_changed(self._name, f"version {commit - 1} was restored")
+            log.table.restore(done.before)
+        return f"version {done.before} was restored"
 
-    def _commit_of(self, plan: ErasurePlan) -> int | None:
-        """The version that applied a plan; None if there is none, or if the log no longer has it."""
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
+        """Remove data files and, at once, the entries of the log before the present version."""
+        folder = DeltaFolder(DeltaLog(self._name))
+        with self._failures_in_words():
+            folder.remove_data_files(at_once=at_once)
+            if at_once:
+                folder.remove_log_entries()
+
+    def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
         log = DeltaLog(self._name)
         for version in range((plan.version or 0) + 1, log.table.version() + 1):
-            if _of_kind(log.actions_of(version) or [], "commitInfo", _TOKEN) == [plan.token]:
-                return version
+            if values_of_kind(log.actions_of(version) or [], "commitInfo", TOKEN) == [plan.token]:
+                return Deletion(version - 1, version)
         return None
 
-    def _outcome(self, commit: int | None) -> Erasure:
-        """Look at what is there, and say what remains."""
+    def _outcome(self, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()
-        log = _log_of(source)
+        log, last = source.history, source.history.table.version()
         folder = DeltaFolder(log)
-        actions = [] if commit is None else log.actions_of(commit) or []
-        unlisted = folder.unlisted_files(_committed_at(actions))  # later ones have no such rows
-        remains = [*_unlisted(unlisted), *marked_rows(source)]
-        oldest = folder.oldest_commit()
-        if commit is not None and oldest <= commit:
-            remains.append(
-                f"the log still has version {oldest} and later ones, whose statistics of files may name"
-                " people"
-            )
-        remains += _spoken(actions)
-        state = SourceState.LOGICALLY_DELETED if unlisted else SourceState.PURGED
-        due = _due(actions, log) if unlisted else None
-        before = None if commit is None else commit - 1
-        return Erasure(state, before, commit, (*remains, _COPIES), due)
+        clean = plan.version if done is None and not plan.deletes else None if done is None else done.after
+        later = (log.actions_of(version) or [] for version in range(_after(clean, last), last + 1))
+        # By no time: clocks of writers and storages differ.
+        old = sorted(folder.unlisted_files() - new_files(later))
+        remains = [*_unlisted(old), *marked_rows(source), *_named_in_log(log, folder.oldest_commit(), clean)]
+        state = SourceState.LOGICALLY_DELETED if old else SourceState.PURGED
+        due = None if done is None or not old else _due(log.actions_of(done.after) or [], log)
+        before, after = (None, None) if done is None else done
+        return Erasure(state, before, after, (*remains, _COPIES), due)
 
 
-def _log_of(source: DeltaSource) -> DeltaLog:
-    log = source.log
-    assert isinstance(log, DeltaLog)
-    return log
-
-
-def _of_kind(actions: Sequence[dict[str, Any]], kind: str, name: str) -> list[Any]:
-    """A value of all actions of a kind that have it."""
-    return [action[kind][name] for action in actions if name in action.get(kind, {})]
+def _after(clean: int | None, last: int) -> int:
+    """The first version after the one in which rows were gone; none, if that is not known."""
+    return (last if clean is None else clean) + 1
 
 
 def _unlisted(files: Sequence[str]) -> Iterator[str]:
@@ -216,24 +139,20 @@ def _unlisted(files: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _spoken(actions: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Whether a commit says more of a merge than which columns were compared."""
-    for said in _of_kind(actions, "commitInfo", "operationParameters"):
-        if said.keys() - _WORDS:
-            more = ", ".join(sorted(said.keys() - _WORDS))
-            yield f"the entry of the log that deleted the rows may name people in its parameters ({more})"
-
-
-def _committed_at(actions: Sequence[dict[str, Any]]) -> datetime | None:
-    """When a commit was made, and no earlier; None if that is not known."""
-    for moment in _of_kind(actions, "commitInfo", "timestamp"):
-        return datetime.fromtimestamp(moment / 1000, UTC) + timedelta(seconds=1)
-    return None
+def _named_in_log(log: DeltaLog, oldest: int, clean: int | None) -> Iterator[str]:
+    """Whether what is there of the log may name people whose rows were gone in a version, or are gone now."""
+    last = log.table.version()
+    gone_in = last if clean is None else clean
+    if oldest < gone_in:
+        yield f"the log still has version {oldest} and later ones, whose statistics of files may name people"
+    said = (words_that_may_name(log.actions_of(each) or []) for each in range(max(oldest, gone_in), last + 1))
+    if words := sorted({word for words in said for word in words}):
+        yield f"entries of the log that are still there may name people ({', '.join(words)})"
 
 
 def _due(actions: Sequence[dict[str, Any]], log: DeltaLog) -> datetime | None:
     """When the files of a commit are older than the table's retention."""
-    removed = _of_kind(actions, "remove", "deletionTimestamp")
+    removed = values_of_kind(actions, "remove", "deletionTimestamp")
     name, default = _RETENTION
     retention = retention_of(log.table.metadata().configuration.get(name, default))
     if not removed or retention is None:

@@ -6,106 +6,44 @@ column. A purge therefore adds an empty snapshot, which drops them, before all e
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armnesia.core.errors import (
-    ArmnesiaError,
-    InvalidInputError,
-    InvalidLogError,
-    MissingExtraError,
-    UnsupportedError,
-)
+from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
 from armnesia.core.messages import all_of
-from armnesia.logs.columns import Columns
-from armnesia.logs.erasing.eraser import failed, not_applied, rows_changed, rows_left
-from armnesia.logs.erasing.file_labels import names_in
-from armnesia.logs.erasing.iceberg_files import has_deleted_entries, remove_unreferenced, unreferenced_files
-from armnesia.logs.erasing.lake_rows import check_type, marked_rows, other_rows_stayed, values_of
+from armnesia.logs.erasing.eraser import failed
+from armnesia.logs.erasing.iceberg_files import TableFiles, has_deleted_entries
+from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
-from armnesia.logs.lakes.iceberg import IcebergMetadata, IcebergSource, without_remarks
+from armnesia.logs.lakes.iceberg import METADATA_FILE, IcebergMetadata, IcebergSource, without_remarks
 
-_KIND = "iceberg"
 _TOKEN = "armnesia-erasure"
-_STATIC = ".metadata.json"
 _FIVE_DAYS = 432_000_000
 """In milliseconds."""
 _WITHOUT_NAMES = ("bucket", "void")
 """Transforms of a partition that do not show the value."""
+_NOT_LISTED = (
+    "not all folders that the table writes to could be looked through for files that no snapshot refers to:"
+    " the storage does not list them, a property names a folder outside of the table's (write.data.path), its"
+    " metadata are incomplete, or another table is in the same folder"
+)
 _COPIES = "copies of the table remain: versions of the object store, backups"
 
 
-class IcebergEraser:
+class IcebergEraser(LakeEraser[IcebergSource]):
     """An Iceberg table of a catalog."""
 
+    _kind = "iceberg"
+
     def __init__(self, source: IcebergSource) -> None:
-        self._name = str(source.description["location"])
-        self._columns = Columns(**source.description["columns"])
-        if self._name.endswith(_STATIC):
+        super().__init__(source)
+        if self._name.endswith(METADATA_FILE):
             raise UnsupportedError(
                 f"rows of {self._name!r} cannot be erased: a file of metadata is one version for good; name"
                 " the table by its catalog, iceberg:CATALOG.NAMESPACE.TABLE"
             )
-
-    def plan(self, people: People) -> ErasurePlan | None:
-        """Look for the rows; nothing is written."""
-        source = self._opened()
-        self._check_table(source, people)
-        if not names_in(source, people):
-            return None
-        return ErasurePlan.new(_KIND, self._name, source.snapshot.version)
-
-    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
-        """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
-        plan.check(_KIND, self._name)
-        if not self._snapshots_of(plan):
-            source = self._opened()
-            self._check_table(source, people)
-            names = names_in(source, people)
-            if names:
-                self._delete(source, plan, people.role, names)
-        if names_in(self._opened(), people):
-            raise rows_left(self._name)
-        return self._outcome(plan)
-
-    def empty_plan(self) -> ErasurePlan:
-        """A plan that deletes no rows."""
-        return ErasurePlan.new(_KIND, self._name, self._opened().snapshot.version)
-
-    def discard(self, plan: ErasurePlan) -> None:
-        """Nothing was prepared."""
-
-    def undo(self, plan: ErasurePlan) -> None:
-        """Nothing was prepared."""
-        plan.check(_KIND, self._name)
-        if self._snapshots_of(plan):
-            raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
-
-    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
-        """Let earlier snapshots expire, and remove the files that nothing refers to any more.
-
-        Otherwise only snapshots expire that are older than the age that the table declares. At once means:
-        readers of earlier snapshots fail.
-        """
-        plan.check(_KIND, self._name)
-        if names_in(self._opened(), people):
-            raise not_applied()
-        table = self._metadata().table
-        if table.properties.get("gc.enabled", "true").lower() == "false":
-            raise UnsupportedError(
-                f"files of {self._name!r} cannot be removed: the table declares gc.enabled=false, as tables"
-                " do that share files with others"
-            )
-        with self._failures_in_words():
-            current = table.current_snapshot()
-            if current is not None and has_deleted_entries(current, table.io):
-                # A snapshot without rows leaves out the entries of files that were deleted before it.
-                with table.transaction() as transaction, transaction.update_snapshot().fast_append():
-                    pass
-            _expire(table, timedelta(0) if ignore_retention else _oldest_age(table))
-            remove_unreferenced(table)
-        return self._outcome(plan)
 
     def _opened(self) -> IcebergSource:
         return IcebergSource(self._name, self._columns, table=None, whole_rows=False)
@@ -128,7 +66,7 @@ class IcebergEraser:
         """Refuse a table in which names stand outside of its rows."""
         column = people.check_column(source)
         check_type(source, people.role)
-        table = _metadata_of(source).table
+        table = source.history.table
         number = table.schema().find_field(column).field_id
         shown = [
             str(field.transform)
@@ -143,7 +81,7 @@ class IcebergEraser:
             )
 
     def _delete(self, source: IcebergSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
-        """Delete rows; roll the table back if other rows have changed."""
+        """Delete by names, which the snapshot does not have."""
         try:
             import pyarrow  # noqa: F401, PLC0415 (an extra)
         except ImportError as error:
@@ -153,44 +91,65 @@ class IcebergEraser:
         column, values = source.columns.named()[role], values_of(source, role, names)
         is_in: Any = expressions.In
         with self._failures_in_words(names):
-            _metadata_of(source).table.delete(
-                is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token}
-            )
-        made = self._snapshots_of(plan)
-        if not made:
-            raise rows_left(self._name)
-        after = self._opened().at(made[-1].snapshot_id)
-        if not other_rows_stayed(after.at(made[0].parent_snapshot_id), after, role, names):
-            raise self._rolled_back(made[0].parent_snapshot_id, made[-1].snapshot_id)
+            source.history.table.delete(is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token})
 
-    def _rolled_back(self, before: int, after: int) -> InvalidLogError:
-        """Go back to the snapshot before a deletion, unless somebody has built on it."""
+    def _take_back(self, done: Deletion) -> str:
         table = self._metadata().table
-        if table.current_snapshot().snapshot_id != after:
-            return rows_changed(self._name, f"snapshot {after} was not taken back, others have followed it")
+        if table.current_snapshot().snapshot_id != done.after:
+            return f"snapshot {done.after} was not taken back, others have followed it"
         with self._failures_in_words():
-            table.manage_snapshots().rollback_to_snapshot(before).commit()
-        return rows_changed(self._name, f"the table was rolled back to snapshot {before}")
+            table.manage_snapshots().rollback_to_snapshot(done.before).commit()
+        return f"the table was rolled back to snapshot {done.before}"
 
-    def _snapshots_of(self, plan: ErasurePlan) -> list[Any]:
-        """The snapshots that applied a plan, oldest first: one drops whole files, one writes others again."""
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Also note files outside of the table's folders, which nothing names after snapshots expired."""
         table = self._metadata().table
-        found = [each for each in table.snapshots() if _property(each, _TOKEN) == plan.token]
-        return sorted(found, key=lambda each: each.sequence_number or 0)
+        with self._failures_in_words():
+            noted = TableFiles(table).elsewhere()
+        return replace(plan, removals=tuple(sorted({*plan.removals, *noted})))
 
-    def _outcome(self, plan: ErasurePlan) -> Erasure:
-        """Look at what is there, and say what remains."""
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
+        """Let earlier snapshots expire, and remove the files that nothing refers to any more."""
+        table = self._metadata().table
+        if table.properties.get("gc.enabled", "true").lower() == "false":
+            raise UnsupportedError(
+                f"files of {self._name!r} cannot be removed: the table declares gc.enabled=false, as tables"
+                " do that share files with others"
+            )
+        with self._failures_in_words():
+            current = table.current_snapshot()
+            if current is not None and has_deleted_entries(current, table.io):
+                # A snapshot without rows leaves out the entries of files that were deleted before it.
+                with table.transaction() as transaction, transaction.update_snapshot().fast_append():
+                    pass
+            _expire(table, timedelta(0) if at_once else _oldest_age(table))
+            files = TableFiles(table)
+            until = None if at_once else datetime.now(UTC) - _oldest_age(table)
+            files.remove(files.unreferenced(plan.removals), until=until)
+
+    def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
+        """There may be two snapshots: one drops whole files, one writes others again."""
+        table = self._metadata().table
+        made = [each for each in table.snapshots() if _property(each, _TOKEN) == plan.token]
+        if not made:
+            return None
+        made.sort(key=lambda each: each.sequence_number or 0)
+        return Deletion(made[0].parent_snapshot_id, made[-1].snapshot_id)
+
+    def _outcome(self, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()
-        table, current = _metadata_of(source).table, source.snapshot.version
-        made = self._snapshots_of(plan)
+        table, current = source.history.table, source.snapshot.version
         earlier = [each for each in table.snapshots() if each.snapshot_id != current]
         with self._failures_in_words():
-            old_files = unreferenced_files(table)
+            files = TableFiles(table)
+            old_files = files.unreferenced(plan.removals)
             is_named = current is not None and has_deleted_entries(table.current_snapshot(), table.io)
         remains = list(_sentences(table, current, bool(earlier), bool(old_files), is_named))
-        state = SourceState.LOGICALLY_DELETED if earlier or old_files else SourceState.PURGED
-        before = made[0].parent_snapshot_id if made else plan.version
-        after = made[-1].snapshot_id if made else None
+        if not files.are_all_seen:
+            remains.append(_NOT_LISTED)
+        is_purged = files.are_all_seen and not earlier and not old_files
+        state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
+        before, after = (plan.version, None) if done is None else done
         due = None
         if earlier:
             youngest = max(each.timestamp_ms for each in earlier)
@@ -235,12 +194,6 @@ def _oldest_age(table: Any) -> timedelta:
     """How old a snapshot becomes before it expires, as the table declares or by Iceberg's default."""
     age = table.properties.get("history.expire.max-snapshot-age-ms", str(_FIVE_DAYS))
     return timedelta(milliseconds=int(age))
-
-
-def _metadata_of(source: IcebergSource) -> IcebergMetadata:
-    metadata = source.log
-    assert isinstance(metadata, IcebergMetadata)
-    return metadata
 
 
 def _property(snapshot: Any, name: str) -> str | None:

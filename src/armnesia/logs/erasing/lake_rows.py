@@ -1,10 +1,19 @@
-"""What erasures at Delta and Iceberg tables have in common: values of names, and rows that must stay."""
+"""What erasures at Delta and Iceberg tables have in common: one commit, after which other rows must stay."""
 
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from armnesia.core.errors import InvalidLogError
-from armnesia.logs.erasing.file_labels import checksum, of_names
+from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.logs.columns import Columns
+from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.file_labels import checksum, names_in
+from armnesia.logs.erasing.people import People
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan
+from armnesia.logs.files.label_lookup import look_up
 from armnesia.logs.lakes.source import LakeSource
+
+Lake = TypeVar("Lake", bound=LakeSource)
 
 _BY_VALUE = {
     "VARCHAR": "text",
@@ -17,6 +26,115 @@ _BY_VALUE = {
     "UUID": "UUIDs",
 }
 """Types of columns in which a value is deleted by comparing it with itself."""
+
+
+class Deletion(NamedTuple):
+    """The versions of a table, or the ids of its snapshots, before and after rows were deleted."""
+
+    before: int | None
+    after: int
+
+
+class LakeEraser(ABC, Generic[Lake]):
+    """A table of a lake; the commit that deletes rows has the token of its plan, and is known again by it."""
+
+    _kind: ClassVar[str]
+
+    def __init__(self, source: Lake) -> None:
+        self._name = str(source.description["location"])
+        self._columns = Columns(**source.description["columns"])
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Look for the rows; nothing is written."""
+        source = self._opened()
+        self._check_table(source, people)
+        return self._new_plan(source) if names_in(source, people) else None
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
+        plan.check(self._kind, self._name)
+        done = self._deletion_by(plan)
+        if done is None:
+            source = self._opened()
+            self._check_table(source, people)
+            names = names_in(source, people)
+            if names:
+                done = self._delete_checked(source, plan, people.role, names)
+        if names_in(self._opened(), people):
+            raise rows_left(self._name)
+        return self._outcome(plan, done)
+
+    def empty_plan(self) -> ErasurePlan:
+        """A plan that deletes no rows."""
+        return replace(self._new_plan(self._opened()), deletes=False)
+
+    def discard(self, plan: ErasurePlan) -> None:
+        """Nothing was prepared."""
+
+    def undo(self, plan: ErasurePlan) -> None:
+        """Refuse a plan that was applied; otherwise nothing was prepared."""
+        plan.check(self._kind, self._name)
+        if self._deletion_by(plan) is not None:
+            raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
+
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Nothing has to be noted."""
+        return plan
+
+    def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
+        """Remove what only earlier versions of the table need.
+
+        By default only what is older than the retention that the table declares is removed. At once means:
+        readers of earlier versions, and writers that are about to commit, may fail.
+        """
+        plan.check(self._kind, self._name)
+        if names_in(self._opened(), people):
+            raise not_applied()
+        done = self._deletion_by(plan)  # before it, or what tells of it, is removed
+        self._remove_old(plan, at_once=ignore_retention)
+        return self._outcome(plan, done)
+
+    def _new_plan(self, source: Lake) -> ErasurePlan:
+        return ErasurePlan.new(self._kind, self._name, source.snapshot.version)
+
+    def _delete_checked(self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]) -> Deletion:
+        """Delete rows; take the commit back if it has changed others."""
+        self._delete(source, plan, role, names)
+        done = self._deletion_by(plan)
+        if done is None:
+            raise rows_left(self._name)
+        after = self._opened().at(done.after)
+        if not other_rows_stayed(after.at(done.before), after, role, names):
+            raise rows_changed(self._name, self._take_back(done))
+        return done
+
+    @abstractmethod
+    def _opened(self) -> Lake:
+        """The table at its last version."""
+
+    @abstractmethod
+    def _check_table(self, source: Lake, people: People) -> None:
+        """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
+
+    @abstractmethod
+    def _delete(self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
+        """Delete the rows with these names by a commit with the token of the plan."""
+
+    @abstractmethod
+    def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
+        """What the commit of a plan has deleted; None if there is none, or if the table has forgotten it."""
+
+    @abstractmethod
+    def _take_back(self, done: Deletion) -> str:
+        """Go back to the version before a deletion, unless somebody has built on it; say which."""
+
+    @abstractmethod
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
+        """Remove what only earlier versions need, after the retention of the table or at once."""
+
+    @abstractmethod
+    def _outcome(self, plan: ErasurePlan, done: Deletion | None) -> Erasure:
+        """Look at what is there, and say what remains."""
 
 
 def check_type(source: LakeSource, role: str) -> None:
@@ -32,7 +150,7 @@ def check_type(source: LakeSource, role: str) -> None:
 def values_of(source: LakeSource, role: str, names: frozenset[str]) -> list[Any]:
     """The values of a column, in its own type, that have these names."""
     column = source.named_column(role)
-    found = of_names(column, names)
+    found = look_up(column, names)
     sql = f"SELECT DISTINCT {column.name} FROM {source.files.table} WHERE {found.condition}"
     return [value for (value,) in source.files.query(sql, **found.parameters)]
 
@@ -45,7 +163,7 @@ def other_rows_stayed(before: LakeSource, after: LakeSource, role: str, names: f
     old, new = set(before.manifest().files), set(after.manifest().files)
     replaced = before.reading_only(file.path for file in old - new)
     written = after.reading_only(file.path for file in new - old)
-    left_out = of_names(replaced.named_column(role), names)
+    left_out = look_up(replaced.named_column(role), names)
     return checksum(replaced.files, left_out) == checksum(written.files)
 
 

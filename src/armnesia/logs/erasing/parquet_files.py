@@ -1,26 +1,26 @@
 """Erasing rows of Parquet files: the files are written again beside the old ones, and take their places."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from glob import escape, glob
 
 import numpy as np
 
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
-from armnesia.core.files import sync_folder
+from armnesia.core.files import Stamp, stamp_if_there, stamp_of, sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
-from armnesia.logs.erasing.file_labels import checksum, names_in, of_names
+from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from armnesia.logs.erasing.people import People
-from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState, Stamp
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState
+from armnesia.logs.erasing.staged_files import leftovers, staged_path
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.folders import kind_of_table
 from armnesia.logs.files.formats import LogFiles
+from armnesia.logs.files.label_lookup import look_up
 from armnesia.logs.files.partitions import Partitions
 from armnesia.logs.files.source import FileSource
 
@@ -80,6 +80,10 @@ class ParquetEraser:
         """A plan that deletes no rows."""
         return ErasurePlan.new(_KIND, self._location)
 
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Nothing has to be noted."""
+        return plan
+
     def discard(self, plan: ErasurePlan) -> None:
         """Remove the new files that have not taken their places."""
         plan.check(_KIND, self._location)
@@ -89,7 +93,7 @@ class ParquetEraser:
     def undo(self, plan: ErasurePlan) -> None:
         """Remove the new files, unless some have taken their places already: the old ones are gone then."""
         plan.check(_KIND, self._location)
-        replaced = sum(_stamp_of(swap.path) == swap.new for swap in plan.files)
+        replaced = sum(stamp_if_there(swap.path) == swap.new for swap in plan.files)
         if replaced:
             raise InvalidInputError(
                 f"an erasure of which files were replaced cannot be undone; {replaced} of"
@@ -112,7 +116,7 @@ class ParquetEraser:
         """By the place of a file: which of its rows have the names."""
         if not names:
             return
-        found = of_names(self._source.named_column(role), names)
+        found = look_up(self._source.named_column(role), names)
         sql = (
             f"SELECT file_index, list(file_row_number) FROM {self._source.files.table}"
             f" WHERE {found.condition} GROUP BY file_index ORDER BY file_index"
@@ -127,16 +131,16 @@ class ParquetEraser:
         part = self._part(place)
         path = _real_path(part.paths[0])
         _refuse_described(path)
-        old, staged = _stamp_of(path), _staged_path(path, token)
+        old, staged = stamp_if_there(path), staged_path(path, token)
         write_without(path, staged, positions)
         _copy_access(path, staged)
         new = LogFiles((staged,), part.format, part.columns, part.n_rows - len(positions), (_synced(staged),))
-        left_out = of_names(_column_in(part, self._source, role), names)
+        left_out = look_up(_column_in(part, self._source, role), names)
         if checksum(part, left_out, ordered=True) != checksum(new, ordered=True):
             raise rows_changed(self._location, "nothing was changed")
-        if old is None or _stamp_of(path) != old:
+        if old is None or stamp_if_there(path) != old:
             raise _changed(path)
-        return FileSwap(path, old, staged, Stamp(*new.stamps[0]))
+        return FileSwap(path, old, staged, new.stamps[0])
 
     def _refuse_named_folders(self, people: People) -> None:
         column = people.check_column(self._source)
@@ -153,10 +157,8 @@ class ParquetEraser:
 
     def _remove_leftovers(self) -> None:
         """Remove what an erasure left that was interrupted before its plan was stored."""
-        for path in self._source.files.paths:
-            real = os.path.realpath(path)
-            for staged in glob(f"{escape(_staged_path(real, ''))}*"):
-                _remove(staged)
+        for path in leftovers(self._location, self._source.files.paths):
+            _remove(path)
 
 
 def _column_in(part: LogFiles, source: FileSource, role: str) -> FileColumn:
@@ -201,12 +203,6 @@ def _checksum_path(path: str) -> str:
     return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.crc")
 
 
-def _staged_path(path: str, token: str) -> str:
-    """Beside the file, so that it can take its place in one step; the name is found again by the file's."""
-    digest = hashlib.sha256(os.path.basename(path).encode(errors="surrogateescape")).hexdigest()[:16]
-    return os.path.join(os.path.dirname(path), f".armnesia-{digest}-{token}")
-
-
 def _copy_access(path: str, staged: str) -> None:
     """Let the same people read the new file as the old one."""
     status, new = os.stat(path), os.stat(staged)
@@ -221,38 +217,29 @@ def _copy_access(path: str, staged: str) -> None:
     os.chmod(staged, stat.S_IMODE(status.st_mode))
 
 
-def _synced(path: str) -> tuple[int, int]:
+def _synced(path: str) -> Stamp:
     """Bring a file onto the disk; its stamp."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    status = os.stat(path)
-    return status.st_size, status.st_mtime_ns
+    return stamp_of(path)
 
 
 def _is_done(swap: FileSwap) -> bool:
     """Whether a new file has taken its place; refuse a file that somebody else has changed."""
-    found = _stamp_of(swap.path)
+    found = stamp_if_there(swap.path)
     if found == swap.new:
         return True
     if found != swap.old:
         raise _changed(swap.path)
-    if _stamp_of(swap.staged) != swap.new:
+    if stamp_if_there(swap.staged) != swap.new:
         raise InvalidLogError(
             f"rows of {swap.path!r} cannot be erased: the new file that was prepared is gone or has changed;"
             " undo the erasure and plan it again"
         )
     return False
-
-
-def _stamp_of(path: str) -> Stamp | None:
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return Stamp(status.st_size, status.st_mtime_ns)
 
 
 def _changed(path: str) -> InvalidLogError:

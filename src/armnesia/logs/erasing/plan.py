@@ -1,22 +1,16 @@
 """What an erasure is going to do, as a value that can be stored, and what it has done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import Stamp
 from armnesia.core.randomness import secret_bytes
 
 _TOKEN_BYTES = 12
-
-
-class Stamp(NamedTuple):
-    """Size and time of change, in nanoseconds, of a file."""
-
-    size: int
-    changed: int
 
 
 class FileSwap(NamedTuple):
@@ -48,6 +42,10 @@ class ErasurePlan:
     """Of a table of a lake: the version, or the id of the snapshot, that the plan was made for."""
     files: tuple[FileSwap, ...] = ()
     """The files to be replaced, if files are."""
+    deletes: bool = True
+    """Whether it deletes rows. One that does not was made when there were none, in `version` of a table."""
+    removals: tuple[str, ...] = ()
+    """Files that a purge removes if nothing refers to them, and that could not be found again without it."""
 
     @classmethod
     def new(cls, kind: str, location: str, version: int | None = None) -> "ErasurePlan":
@@ -57,7 +55,7 @@ class ErasurePlan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON."""
         files = [[path, list(old), staged, list(new)] for path, old, staged, new in self.files]
-        return {**vars(self), "files": files}
+        return {**vars(self), "files": files, "removals": list(self.removals)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "ErasurePlan":
@@ -66,12 +64,17 @@ class ErasurePlan:
             files = tuple(
                 FileSwap(path, Stamp(*old), staged, Stamp(*new)) for path, old, staged, new in values["files"]
             )
-            return cls(**{**values, "files": files})
+            return cls(**{**values, "files": files, "removals": tuple(values.get("removals", ()))})
         except (LookupError, TypeError, ValueError):
             raise InvalidInputError(
                 "a plan of an erasure must have kind, location, token, version and files"
                 f" [[path, [size, changed], staged, [size, changed]], …]; got {sorted(values)}"
             ) from None
+
+    @property
+    def replaced(self) -> dict[str, Stamp]:
+        """The files to be replaced, and the stamps of those that take their places."""
+        return {swap.path: swap.new for swap in self.files}
 
     def check(self, kind: str, location: str) -> None:
         """Refuse a plan of another source."""
@@ -97,10 +100,10 @@ class Erasure:
     """What has been done at a source.
 
     >>> Erasure(SourceState.PURGED, 3, 4, ("backups keep the rows",)).to_dict()
-    {'source': 'purged', 'before': 3, 'after': 4, 'remains': ['backups keep the rows'], 'due': None}
+    {'state': 'purged', 'before': 3, 'after': 4, 'remains': ['backups keep the rows'], 'due': None}
     """
 
-    source: SourceState
+    state: SourceState
     before: int | None = None
     """Of a table of a lake: the version, or the id of the snapshot, before the rows were deleted."""
     after: int | None = None
@@ -113,8 +116,4 @@ class Erasure:
     def to_dict(self) -> dict[str, Any]:
         """The outcome as JSON."""
         due = None if self.due is None else self.due.isoformat()
-        return {**vars(self), "source": self.source.value, "remains": list(self.remains), "due": due}
-
-    def with_remains(self, *sentences: str) -> "Erasure":
-        """The same, with further places where rows or names may remain."""
-        return replace(self, remains=(*self.remains, *sentences))
+        return {**vars(self), "state": self.state.value, "remains": list(self.remains), "due": due}

@@ -2,23 +2,24 @@
 
 import sqlite3
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from hashlib import blake2b
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.columns import quoted
-from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.eraser import not_applied
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
+from armnesia.logs.erasing.table_rows import TableEraser
 from armnesia.logs.limits import CHUNK
-from armnesia.logs.manifests import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.tables.sqlite import SqliteSource
 from armnesia.logs.values import label_text
 
-_KIND = "sqlite"
 _FUNCTION = "armnesia_is_erased"
+_DIGEST_BYTES = 8
 _SAMPLES = ("sqlite_stat3", "sqlite_stat4")
 """Tables of the planner with values of columns."""
 _UNUSED = "unused space of the database file, and its write-ahead log, may hold the rows until it is purged"
@@ -28,49 +29,21 @@ _COPIES = (
 )
 
 
-class SqliteEraser:
+class SqliteEraser(TableEraser[sqlite3.Connection]):
     """A table in an SQLite file, which is not opened read-only."""
 
+    _kind = "sqlite"
+    _remains = (_UNUSED, *_COPIES)
+
     def __init__(self, source: SqliteSource) -> None:
+        super().__init__(source)
         self._source = source
-        self._location = source_name(source.description)
         with self._connected() as connection:
             _check_table(connection, str(source.description["table"]), self._location)
 
-    def plan(self, people: People) -> ErasurePlan | None:
-        """Look for the rows; nothing is written."""
-        with self._connected() as connection:
-            return ErasurePlan.new(_KIND, self._location) if self._names(connection, people) else None
-
-    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
-        """Delete the rows in one transaction."""
-        plan.check(_KIND, self._location)
-        with self._connected() as connection:
-            connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("BEGIN IMMEDIATE")
-            names = self._names(connection, people)
-            if names:
-                self._delete(connection, people, names)
-            if self._names(connection, people):
-                raise rows_left(self._location)
-            connection.execute("COMMIT")
-        return Erasure(SourceState.LOGICALLY_DELETED, remains=(_UNUSED, *_COPIES))
-
-    def empty_plan(self) -> ErasurePlan:
-        """A plan that deletes no rows."""
-        return ErasurePlan.new(_KIND, self._location)
-
-    def discard(self, plan: ErasurePlan) -> None:
-        """Nothing was prepared."""
-
-    def undo(self, plan: ErasurePlan) -> None:
-        """Nothing was prepared."""
-        plan.check(_KIND, self._location)
-
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Write the whole database again, without unused space."""
-        plan.check(_KIND, self._location)
+        plan.check(self._kind, self._location)
         with self._connected() as connection:
             if self._names(connection, people):
                 raise not_applied()
@@ -92,21 +65,39 @@ class SqliteEraser:
 
     def _delete(self, connection: sqlite3.Connection, people: People, names: frozenset[str]) -> None:
         """Delete rows with these names; what a name is, Python decides."""
-        table, column = self._source.quoted_table, quoted(people.check_column(self._source))
+        column = quoted(people.check_column(self._source))
         connection.create_function(_FUNCTION, 1, lambda value: label_text(value) in names, deterministic=True)
         narrowed, parameters = self._source.condition(Selection(people.role, names))
         condition = f"({narrowed}) AND {_FUNCTION}({column})"
-        (before,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        (wanted,) = connection.execute(
-            f"SELECT count(*) FROM {table} WHERE {condition}", parameters
-        ).fetchone()
-        connection.execute(f"DELETE FROM {table} WHERE {condition}", parameters)
-        (after,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        if after != before - wanted:
-            raise rows_changed(self._location, "nothing was changed")
+        self._delete_checked(connection, condition, parameters)
         for samples in _SAMPLES:
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (samples,)).fetchone():
                 connection.execute(f"DELETE FROM {samples}")  # ANALYZE takes new ones
+
+    def _checksum(
+        self, connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
+    ) -> tuple[int, int]:
+        sql = f"SELECT * FROM {self._table} WHERE {condition}"
+        count = total = 0
+        read_as = connection.text_factory
+        connection.text_factory = _any_text
+        try:
+            # Written out, a value of another type is another text: SQLite keeps 1, 1.0 and '1' apart.
+            for row in connection.execute(sql, tuple(parameters)):
+                total += int.from_bytes(blake2b(repr(row).encode(), digest_size=_DIGEST_BYTES).digest())
+                count += 1
+        finally:
+            connection.text_factory = read_as
+        return count, total
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._connected() as connection:
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -120,6 +111,11 @@ class SqliteEraser:
                 f"rows of {self._location!r} cannot be erased: SQLite failed"
                 f" ({getattr(error, 'sqlite_errorname', type(error).__name__)})"
             ) from None
+
+
+def _any_text(text: bytes) -> str:
+    """Text that may not be UTF-8, which SQLite takes as well."""
+    return text.decode(errors="surrogateescape")
 
 
 def _labels(cursor: sqlite3.Cursor) -> Iterator[list[str]]:

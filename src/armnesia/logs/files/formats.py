@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.files import Stamp, stamp_of
 from armnesia.core.messages import listed
 from armnesia.logs.files.csv_records import CsvFault, scan_csv
 from armnesia.logs.files.duckdb_engine import query, stream
@@ -58,7 +59,7 @@ class LogFiles:
     """Name and DuckDB type of each column of the first file, then of each partition; CSV is all text."""
     n_rows: int
     """How many rows the files have, counted independently of the reading."""
-    stamps: tuple[tuple[int, int], ...]
+    stamps: tuple[Stamp, ...]
     """Size and time of change of each file."""
     mixed_line_ends: bool = False
     """Whether a CSV file has lines that end in LF and lines that end in CR LF."""
@@ -209,7 +210,7 @@ class LogFiles:
     def check_unchanged(self) -> None:
         """Refuse files that have changed since the log was read."""
         changed = [
-            path for path, stamp in zip(self.paths, self.stamps, strict=True) if stamp_of(path) != stamp
+            path for path, stamp in zip(self.paths, self.stamps, strict=True) if stamp_of_log(path) != stamp
         ]
         if changed:
             raise InvalidLogError(f"source {changed[0]!r} has changed since the log was read; read it again")
@@ -322,13 +323,12 @@ def _format(path: str) -> Format:
     raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {os.path.basename(path)!r}")
 
 
-def stamp_of(path: str) -> tuple[int, int]:
-    """Size and time of change of a file."""
+def stamp_of_log(path: str) -> Stamp:
+    """Size and time of change of a file; refuse one that is not there."""
     try:
-        status = os.stat(path)
+        return stamp_of(path)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None
-    return status.st_size, status.st_mtime_ns
 
 
 def _open_parquet(paths: Sequence[str], format_: Format, wanted: set[str] | None) -> list[LogFiles]:
@@ -344,7 +344,7 @@ def _open_parquet(paths: Sequence[str], format_: Format, wanted: set[str] | None
 
 def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | None) -> list[LogFiles]:
     """Ask for the columns and for the number of rows; refuse wanted columns that expand too much."""
-    stamps = [stamp_of(path) for path in paths]
+    stamps = [stamp_of_log(path) for path in paths]
 
     def ask(sql: str, some: Sequence[str] = paths) -> list[tuple[Any, ...]]:
         return query(sql, {"files": list(map(glob.escape, some))}, shown=paths[0], format_name=format_.name)
@@ -418,7 +418,7 @@ def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[Colum
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
     """Scan the file and read its header; this reads all of a compressed file and checks its checksum."""
-    stamp = stamp_of(path)
+    stamp = stamp_of_log(path)
     try:
         with opened(path, format_) as stream:
             records = scan_csv(stream, format_.delimiter or ",", lenient=lenient)

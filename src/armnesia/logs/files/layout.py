@@ -21,7 +21,7 @@ from armnesia.logs.files.duckdb_engine import (
     unreadable,
 )
 from armnesia.logs.files.duckdb_values import FileColumn
-from armnesia.logs.files.formats import FORMATS, LogFiles, open_files
+from armnesia.logs.files.formats import FORMATS, PARQUET_COLUMNS, LogFiles, open_files
 
 _PARQUET = [suffix for suffix, format_ in FORMATS.items() if format_.delimiter is None]
 ROWS_PER_GROUP = 65_536
@@ -192,7 +192,7 @@ class _Layout:
     def _check_types(self, database: ScratchDatabase, written: LogFiles, failed: str) -> None:
         """Refuse a file that has columns of other types."""
         found = database.run(
-            "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)",
+            PARQUET_COLUMNS,
             {"files": written.escaped_paths()},
             failed=failed,
         )

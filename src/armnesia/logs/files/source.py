@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.files import Stamp
 from armnesia.core.identifiers import SHORT_FLOATS_EXACT_BELOW, UserType
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
@@ -31,7 +32,7 @@ from armnesia.logs.files.text_sizes import check_text_sizes, content_size
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, columns_of
 from armnesia.logs.log import Log
-from armnesia.logs.manifests import FileChanges, FileManifest, Manifest, SourceChanges
+from armnesia.logs.manifests import Changes, FileManifest, Manifest
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.logs.source import Source, heading_of, place_of_user
 from armnesia.logs.tallies import statistics_of_sums
@@ -330,19 +331,23 @@ class FileSource(Source):
         """Read a manifest from its JSON."""
         return FileManifest.from_dict(values)
 
-    def changes_since(self, manifest: Manifest) -> SourceChanges:
+    def changes_since(self, manifest: Manifest) -> Changes:
         """Compare the files with those of a manifest."""
         assert isinstance(manifest, FileManifest)
         return manifest.changes_to(self.manifest())
 
-    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows of the files of a manifest."""
         assert isinstance(manifest, FileManifest)
         return self._with_files(manifest.paths)
 
-    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def manifest_after(self, counted: Manifest, replaced: Mapping[str, Stamp]) -> Manifest:
+        """The same files, of which those that were replaced have other stamps."""
+        assert isinstance(counted, FileManifest)
+        return counted.with_stamps(replaced)
+
+    def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows of the files that were added."""
-        assert isinstance(changes, FileChanges)
         return self._with_files(changes.added)
 
     def _with_files(self, paths: Sequence[str]) -> Self:

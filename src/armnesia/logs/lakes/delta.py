@@ -62,6 +62,8 @@ _OTHER_ACTIONS = {"commitInfo", "metaData", "protocol", "txn", "cdc", "domainMet
 class DeltaSource(LakeSource):
     """A Delta table in a folder, or in an object store that deltalake reads."""
 
+    history: "DeltaLog"
+
     def _open(self, name: str) -> "DeltaLog":
         return DeltaLog(name)
 

@@ -5,12 +5,12 @@ same columns in the same order are a group. Few queries ask for all files at onc
 """
 
 import glob
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.files import Stamp, stamp_if_there
 from armnesia.logs.files.duckdb_engine import query
 from armnesia.logs.files.formats import PARQUET_COLUMNS, PARQUET_SCHEMAS, column_chunks
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot
@@ -66,7 +66,7 @@ class GroupedFiles:
     snapshot: TableSnapshot
     files: tuple[DataFile, ...]
     """In the order in which they are read."""
-    stamps: tuple[tuple[int, int], ...]
+    stamps: tuple[Stamp, ...]
     """Size and time of change of each file; the time is 0 where the files are not on this machine."""
     n_rows: int
     groups: tuple[FileGroup, ...]
@@ -90,27 +90,18 @@ class GroupedFiles:
         return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding)
 
 
-def stamp_of(path: str) -> tuple[int, int] | None:
-    """Size and time of change of a file; None if it is not there."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
-
-
-def _checked_stamp(snapshot: TableSnapshot, file: DataFile) -> tuple[int, int]:
+def _checked_stamp(snapshot: TableSnapshot, file: DataFile) -> Stamp:
     if snapshot.storage is not None:
-        return file.size, 0
-    stamp = stamp_of(file.location)
+        return Stamp(file.size, 0)
+    stamp = stamp_if_there(file.location)
     if stamp is None:
         raise InvalidLogError(
             f"source {snapshot.location!r} cannot be read: file {file.path!r} of {snapshot.shown_version} is"
             " not there"
         )
-    if stamp[0] != file.size:
+    if stamp.size != file.size:
         raise InvalidLogError(
-            f"source {snapshot.location!r} cannot be read: file {file.path!r} has {stamp[0]} bytes where"
+            f"source {snapshot.location!r} cannot be read: file {file.path!r} has {stamp.size} bytes where"
             f" {snapshot.shown_version} of the table says {file.size}"
         )
     return stamp

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.files import stamp_if_there
 from armnesia.logs.files.formats import Format, LogFiles
-from armnesia.logs.lakes.file_groups import FileGroup, GroupedFiles, stamp_of
+from armnesia.logs.lakes.file_groups import FileGroup, GroupedFiles
 from armnesia.logs.lakes.snapshot import TableColumn, TableSnapshot
 from armnesia.logs.lakes.storage import RemoteStorage
 from armnesia.logs.lakes.types import converted
@@ -57,7 +58,7 @@ class LakeFiles(LogFiles):
             self.storage.connect()  # in a forked process, DuckDB does not know it yet
             return
         for path, stamp in zip(self.paths, self.stamps, strict=True):
-            if stamp_of(path) != stamp:
+            if stamp_if_there(path) != stamp:
                 raise InvalidLogError(
                     f"source {self.location!r} has changed since {self.version} of it was read: file"
                     f" {path!r} is no longer the same; read it again"

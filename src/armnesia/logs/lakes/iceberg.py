@@ -33,7 +33,7 @@ from armnesia.logs.lakes.types import list_type, map_type, struct_type
 from armnesia.logs.urls import may_hold_password, redacted
 
 _SCHEME = "iceberg:"
-_METADATA = ".metadata.json"
+METADATA_FILE = ".metadata.json"
 _LOCAL_FILES = "pyiceberg.io.fsspec.FsspecFileIO"
 _FORMATS = {1, 2, 3}
 _TYPES = {
@@ -63,6 +63,8 @@ _PARTITION_VALUES: Mapping[str, Callable[[Any], Any]] = {
 
 class IcebergSource(LakeSource):
     """An Iceberg table of a catalog, or one file of metadata."""
+
+    history: "IcebergMetadata"
 
     def _open(self, name: str) -> "IcebergMetadata":
         return IcebergMetadata(name)
@@ -274,7 +276,7 @@ def without_remarks() -> Iterator[None]:
 
 def _address(name: str) -> tuple[str, Callable[[], Any]]:
     """The name of a source with an absolute path, and what loads its table."""
-    if name.endswith(_METADATA):
+    if name.endswith(METADATA_FILE):
         location, place, is_local = table_address(name, _SCHEME)
 
         def load() -> Any:

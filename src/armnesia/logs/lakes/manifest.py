@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from armnesia.core.errors import ChangedSourceError, InvalidInputError
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot, digest_of
-from armnesia.logs.manifests import OLDER_VERSION, Manifest, real_paths
+from armnesia.logs.manifests import OLDER_VERSION, Changes, Manifest, real_paths
 
 
 class CountedFile(NamedTuple):
@@ -30,11 +30,11 @@ class CountedFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableManifest:
+class LakeManifest(Manifest):
     """Which table, which version of it and which files were counted.
 
-    >>> manifest = TableManifest("delta", "1f5e", 3, "90ab", (CountedFile("part-0.parquet", 812),))
-    >>> TableManifest.from_dict(manifest.to_dict()) == manifest
+    >>> manifest = LakeManifest("delta", "1f5e", 3, "90ab", (CountedFile("part-0.parquet", 812),))
+    >>> LakeManifest.from_dict(manifest.to_dict()) == manifest
     True
     """
 
@@ -52,7 +52,7 @@ class TableManifest:
     """The folder of the table: a copy of a Delta table has the same id elsewhere."""
 
     @classmethod
-    def of(cls, snapshot: TableSnapshot) -> "TableManifest":
+    def of(cls, snapshot: TableSnapshot) -> "LakeManifest":
         """All files of a version of a table."""
         files = tuple(sorted(map(CountedFile.of, snapshot.files)))
         places = tuple(sorted(each.location for each in snapshot.files)) if snapshot.storage is None else ()
@@ -64,6 +64,11 @@ class TableManifest:
         """The table, and its files, which may be counted without it."""
         return frozenset([f"{self.kind}:{self.table_id}"]) | real_paths(self.places)
 
+    @property
+    def names_its_rows(self) -> bool:
+        """An erasure writes rows to other files, and only the last version is known afterwards."""
+        return False
+
     def is_table_of(self, other: Manifest) -> bool:
         """Whether ids and places are the same: the file of metadata of an Iceberg table changes each time."""
         return self._has_id_of(other) and self.root == other.root
@@ -72,15 +77,15 @@ class TableManifest:
         """Whether the ids are the same, and the places are two."""
         return self._has_id_of(other) and self.root != other.root
 
-    def _has_id_of(self, other: Manifest) -> TypeGuard["TableManifest"]:
-        return isinstance(other, TableManifest) and _id_of(self) == _id_of(other)
+    def _has_id_of(self, other: Manifest) -> TypeGuard["LakeManifest"]:
+        return isinstance(other, LakeManifest) and _id_of(self) == _id_of(other)
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
         return {**vars(self), "files": [list(file) for file in self.files]}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TableManifest":
+    def from_dict(cls, values: Mapping[str, Any]) -> "LakeManifest":
         """Read what `to_dict` has written."""
         try:
             files = tuple(CountedFile(*file) for file in values["files"])
@@ -120,58 +125,37 @@ class Commit:
     removed: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class TableChanges:
-    """What has changed in a table since a manifest of it.
-
-    With `recount`, which says why, all files have to be counted again. Otherwise the rows of the `added`
-    files are new, and all others were counted.
-    """
-
-    commits: tuple[Commit, ...] = ()
-    """All that is known to have happened since, oldest first."""
-    added: tuple[CountedFile, ...] = ()
-    recount: str | None = None
-
-    @property
-    def kind(self) -> str:
-        """`nothing`, `added` or `recount`."""
-        return "recount" if self.recount else "added" if self.added else "nothing"
-
-
-def changes_between(
-    counted: TableManifest, now: TableManifest, commits: Sequence[Commit] | None
-) -> TableChanges:
+def changes_between(counted: LakeManifest, now: LakeManifest, commits: Sequence[Commit] | None) -> Changes:
     """Compare a manifest with the table as it is now.
 
     `commits` are those between the two versions, oldest first; None if the table's log no longer has them
     all, or if the later version does not come from the earlier one.
 
-    >>> before = TableManifest("delta", "1f5e", 3, "90ab", (CountedFile("a", 8),))
-    >>> after = TableManifest("delta", "1f5e", 4, "90ab", (CountedFile("a", 8), CountedFile("b", 9)))
+    >>> before = LakeManifest("delta", "1f5e", 3, "90ab", (CountedFile("a", 8),))
+    >>> after = LakeManifest("delta", "1f5e", 4, "90ab", (CountedFile("a", 8), CountedFile("b", 9)))
     >>> changes_between(before, after, [Commit(4, Effect.APPENDED, frozenset("b"))]).added
-    (CountedFile(path='b', size=9, removed=''),)
+    ('b',)
     >>> changes_between(before, after, [Commit(4, Effect.CHANGED)]).recount
     'version 4 changed or removed rows'
     """
     known = tuple(commits or ())
     reason = _other_table(counted, now) or _changed_rows(now.kind, commits)
     if reason:
-        return TableChanges(known, recount=reason)
+        return Changes(recount=reason)
     appended = frozenset[str]().union(*(each.added for each in known if each.effect is Effect.APPENDED))
-    added = tuple(file for file in now.files if file.path in appended)
+    added = tuple(file.path for file in now.files if file.path in appended)
     if len(added) < len(appended):
-        return TableChanges(known, recount="files that were appended since have been rearranged")
+        return Changes(recount="files that were appended since have been rearranged")
     if not _explained(counted.files, now.files, appended, known):
-        return TableChanges(known, recount="the files are not those that the commits since then tell of")
-    return TableChanges(known, added)
+        return Changes(recount="the files are not those that the commits since then tell of")
+    return Changes(added)
 
 
-def _id_of(manifest: TableManifest) -> tuple[str, str]:
+def _id_of(manifest: LakeManifest) -> tuple[str, str]:
     return manifest.kind, manifest.table_id
 
 
-def _other_table(counted: TableManifest, now: TableManifest) -> str | None:
+def _other_table(counted: LakeManifest, now: LakeManifest) -> str | None:
     if _id_of(counted) != _id_of(now):
         return f"it is another table: its id was {counted.table_id}, and is {now.table_id}"
     if counted.schema != now.schema:

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.files import Stamp
 from armnesia.core.messages import listed
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.files.source import FileSource
 from armnesia.logs.lakes.file_groups import GroupedFiles
 from armnesia.logs.lakes.files import LakeFiles, open_columns
-from armnesia.logs.lakes.manifest import Commit, TableChanges, TableManifest, changes_between
+from armnesia.logs.lakes.manifest import Commit, LakeManifest, changes_between
 from armnesia.logs.lakes.snapshot import TableSnapshot
-from armnesia.logs.manifests import Manifest, SourceChanges
+from armnesia.logs.manifests import Changes, Manifest
 
 
-class TableLog(Protocol):
+class VersionHistory(Protocol):
     """What a table says of itself, at the version that was the last when it was opened."""
 
     def snapshot(self) -> TableSnapshot:
@@ -33,62 +34,61 @@ class TableLog(Protocol):
 class LakeSource(FileSource):
     """A table whose rows are Parquet files, at the version that was the last when it was opened."""
 
+    history: VersionHistory
+
     def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
-        self._log = self._open(name)
-        self._snapshot = self._log.snapshot()
+        self.history = self._open(name)
+        self._snapshot = self.history.snapshot()
         self._grouped = GroupedFiles.of(self._snapshot)
         super().__init__(name, columns, table=None, whole_rows=whole_rows)
         self._location = self._snapshot.location
 
     @abstractmethod
-    def _open(self, name: str) -> TableLog:
-        """Open the log of the table."""
+    def _open(self, name: str) -> VersionHistory:
+        """Open what the table says of itself."""
 
     def _opened(self, path: Any, wanted: set[str] | None) -> LakeFiles:
         return open_columns(self._grouped, wanted)
 
     @property
     def description(self) -> Mapping[str, Any]:
-        """The name of the table, and what was read of it: its id and its version."""
-        snapshot = self._snapshot
-        return {
-            **super().description,
-            "kind": snapshot.kind,
-            "read": {"table_id": snapshot.table_id, "version": snapshot.version},
-        }
+        """The kind and the name of the table."""
+        return {**super().description, "kind": self._snapshot.kind}
 
-    def manifest(self) -> TableManifest:  # type: ignore[override]  # of the table, not of its files
+    def manifest(self) -> LakeManifest:  # type: ignore[override]  # of the table, not of its files
         """What is counted when all rows are."""
-        return TableManifest.of(self._snapshot)
+        return LakeManifest.of(self._snapshot)
 
     @staticmethod
     def manifest_from(values: Mapping[str, Any]) -> Manifest:
         """Read a manifest from its JSON."""
-        return TableManifest.from_dict(values)
+        return LakeManifest.from_dict(values)
 
-    def changes_since(self, manifest: Manifest) -> TableChanges:
+    def changes_since(self, manifest: Manifest) -> Changes:
         """Tell whether there are files to count besides those of a manifest, or all must be counted again."""
-        assert isinstance(manifest, TableManifest)
+        assert isinstance(manifest, LakeManifest)
         now = self.manifest()
         if manifest.version == now.version:
             commits: Sequence[Commit] | None = ()
         else:
-            commits = self._log.commits_since(manifest.version) if manifest.table_id == now.table_id else None
+            same = manifest.table_id == now.table_id
+            commits = self.history.commits_since(manifest.version) if same else None
         return changes_between(manifest, now, commits)
 
-    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows of all files but those that were added."""
-        assert isinstance(changes, TableChanges)
         if not changes.added:
             return self
-        added = {file.path for file in changes.added}
-        return self.reading_only(file.path for file in self._snapshot.files if file.path not in added)
+        return self.reading_only({file.path for file in self._snapshot.files} - set(changes.added))
 
-    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def manifest_after(self, counted: Manifest, replaced: Mapping[str, Stamp]) -> Manifest:
+        """The present version, which is taken to have the same rows: whoever stores it counts them."""
+        return self.manifest()
+
+    def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows of the files that were added."""
-        assert isinstance(changes, TableChanges)
-        return self.reading_only(file.path for file in changes.added)
+        return self.reading_only(changes.added)
 
     def reading_only(self, paths: Iterable[str]) -> Self:
         """The same source with the rows of some of its files, which `manifest` and `changes_since` name."""
@@ -104,19 +104,14 @@ class LakeSource(FileSource):
     def at(self, version: int | None) -> Self:
         """The table at another version that it still has, with the same columns."""
         other = copy.copy(self)
-        other._log = self._log.at(version)
-        snapshot = other._log.snapshot()
+        other.history = self.history.at(version)
+        snapshot = other.history.snapshot()
         if snapshot.schema != self._snapshot.schema:
             raise InvalidLogError(
                 f"source {self._location!r} has other columns at {snapshot.shown_version} than at"
                 f" {self._snapshot.shown_version}"
             )
         return other._with(snapshot)
-
-    @property
-    def log(self) -> TableLog:
-        """What the table says of itself."""
-        return self._log
 
     @property
     def snapshot(self) -> TableSnapshot:

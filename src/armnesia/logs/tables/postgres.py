@@ -14,7 +14,7 @@ from armnesia.logs.limits import LONGEST_TEXT, text_size
 from armnesia.logs.manifests import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
-from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
+from armnesia.logs.tables.source import TableSource, no_order, no_table
 from armnesia.logs.urls import without_password
 
 _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}
@@ -67,6 +67,8 @@ class PostgresSource(TableSource):
     tools take it: PGPASSWORD, ~/.pgpass or a service file.
     """
 
+    _parameter_mark = "${}"
+
     def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         try:
             import psycopg  # noqa: PLC0415 (an extra)
@@ -83,10 +85,6 @@ class PostgresSource(TableSource):
     def url(self) -> str:
         """The address of the database, with the password if it was given."""
         return self._url
-
-    def selected(self, name: str) -> str:
-        """A column in SQL, as it is read."""
-        return self._selected(name)
 
     def type_of(self, name: str) -> str:
         """The type of a column."""
@@ -108,7 +106,8 @@ class PostgresSource(TableSource):
                 self._type_of[column.name] = info.name if is_scalar else ""
             return [column.name for column in cursor.description]
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
+        """A column in SQL; CHAR(n) without its padding, text by its bytes, and no longer than is accepted."""
         type_ = _READ_AS.get(self._type_of[name])
         value = quoted(name) if type_ is None else f"{quoted(name)}::{type_}"
         if self._type_of[name] in _TEXTS:  # a collation may take texts that differ for equal
@@ -163,10 +162,7 @@ class PostgresSource(TableSource):
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
         # A raw cursor has parameters $1, so that a percent sign in a name needs no escape.
         raw_cursor = self._psycopg.RawServerCursor
-        for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):
-            if mark in sql:
-                parameters += (value,)
-                sql = sql.replace(mark, f"${len(parameters)}")
+        sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection, raw_cursor(connection, "armnesia_source") as cursor:
             if self._without_indexes:
                 for kind in ("indexscan", "indexonlyscan", "bitmapscan"):
@@ -221,8 +217,8 @@ class PostgresSource(TableSource):
         elif type_ == "uuid":
             values = [text for text in texts if _is_uuid(text)]
         else:
-            return f" WHERE {name} IS NOT NULL", ()
-        return f" WHERE {name} = ANY (${parameter}::{type_}[]){others}", (values,)
+            return f"{name} IS NOT NULL", ()
+        return f"{name} = ANY (${parameter}::{type_}[]){others}", (values,)
 
     def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:
         type_, name = self._type_of[condition.column], quoted(condition.column)
@@ -237,7 +233,7 @@ class PostgresSource(TableSource):
             return present, "", ()
         texts = Selection("where", frozenset(map(str, condition.values)))
         chosen, parameters = self._condition(condition.column, texts, parameter)
-        return chosen.removeprefix(" WHERE "), "", parameters
+        return chosen, "", parameters
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:

@@ -7,10 +7,11 @@ cursor.
 import copy
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.files import Stamp
 from armnesia.core.identifiers import UserType, are_plain
 from armnesia.core.messages import listed
 from armnesia.core.units import UNIT
@@ -20,7 +21,7 @@ from armnesia.logs.conditions import Condition, rows_that_satisfy
 from armnesia.logs.counting import NOTHING_LEFT_OUT, CountedRows, LeftOut, RowRules
 from armnesia.logs.key_columns import KeyCodes, KeyColumn
 from armnesia.logs.limits import CHUNK, LONGEST_TEXT, in_chunks
-from armnesia.logs.manifests import FileChanges, Manifest, SourceChanges, TableRange
+from armnesia.logs.manifests import Changes, Manifest, TableRange
 from armnesia.logs.propensities import Ranges
 from armnesia.logs.rows import RawRows, Selection, raw_rows_of
 from armnesia.logs.rules import check_found
@@ -32,12 +33,15 @@ from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable, 
 _TINY = 1e-12
 """A smaller part of the range is rounded to 0 units. Not computed: PostgreSQL refuses to underflow."""
 
-ABOVE, UP_TO = "\0above", "\0up_to"
+_ABOVE, _UP_TO = "\0above", "\0up_to"
 """Stand for parameters in SQL until it is run: no name can have such characters."""
 
 
 class TableSource(Source):
     """A table or view."""
+
+    _parameter_mark: ClassVar[str]
+    """A parameter in SQL by its number."""
 
     def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         if table is None:
@@ -104,8 +108,7 @@ class TableSource(Source):
 
     def condition(self, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         """SQL that holds for every row of a selection, and for others, with its parameters."""
-        condition, parameters = self._condition(self.columns.named()[selection.role], selection)
-        return condition.removeprefix(" WHERE ") or "true", parameters
+        return self._condition(self.columns.named()[selection.role], selection)
 
     def filtered(self, where: tuple[Condition, ...]) -> Self:
         """The same table without the rows that do not satisfy these conditions."""
@@ -153,7 +156,7 @@ class TableSource(Source):
         """Read a manifest from its JSON."""
         return TableRange.from_dict(values)
 
-    def changes_since(self, manifest: Manifest) -> FileChanges:
+    def changes_since(self, manifest: Manifest) -> Changes:
         """Tell whether there are rows with greater values than were counted.
 
         Rows below that were added or removed are noticed by their number; rows that were changed are not.
@@ -161,34 +164,44 @@ class TableSource(Source):
         assert isinstance(manifest, TableRange)
         now = self.manifest()
         if not now.parts & manifest.parts:
-            return FileChanges(
-                recount=f"it is another table: it was {manifest.table!r}, and is {now.table!r}"
-            )
+            return Changes(recount=f"it is another table: it was {manifest.table!r}, and is {now.table!r}")
         if now.column != manifest.column:
-            return FileChanges(recount=f"its rows were ordered by {manifest.column!r}")
+            return Changes(recount=f"its rows were ordered by {manifest.column!r}")
         part = self._between(None, manifest.highest)
         if part._highest(now.column) != manifest.highest:
-            return FileChanges(recount="the last of the rows that were counted is no longer there")
+            return Changes(recount="the last of the rows that were counted is no longer there")
         if part._n_all_rows() != manifest.n_rows:
-            return FileChanges(recount="rows up to the last one that was counted were added or removed")
-        return FileChanges((now.table,) if now.highest != manifest.highest else ())
+            return Changes(recount="rows up to the last one that was counted were added or removed")
+        return Changes((now.table,) if now.highest != manifest.highest else ())
 
-    def counted_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows up to the value of a manifest."""
         assert isinstance(manifest, TableRange)
         return self._between(None, manifest.highest)
 
-    def new_part(self, manifest: Manifest, changes: SourceChanges) -> Self:
+    def manifest_after(self, counted: Manifest, replaced: Mapping[str, Stamp]) -> Manifest:
+        """The rows up to the same value, of which the last may be gone."""
+        return self.counted_part(counted, Changes()).manifest()
+
+    def new_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows above the value of a manifest, up to the one that is the highest now."""
         assert isinstance(manifest, TableRange)
         return self._between(manifest.highest, self.manifest().highest)
+
+    def _bounded(self, sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+        """Put parameters in the place of the values that bound the rows."""
+        for mark, value in ((_ABOVE, self._above), (_UP_TO, self._up_to)):
+            if mark in sql:
+                parameters += (value,)
+                sql = sql.replace(mark, self._parameter_mark.format(len(parameters)))
+        return sql, parameters
 
     def _between(self, above: str | int | None, up_to: str | int | None) -> Self:
         """The rows with greater values than one, up to another; without the latter there are none."""
         assert self._order is not None  # there is a manifest
         part, column = copy.copy(self), self._name(self._order)
-        limits = [self._compared(column, ">", ABOVE)] if above is not None else []
-        limits += [self._compared(column, "<=", UP_TO) if up_to is not None else "1 = 0"]
+        limits = [self._compared(column, ">", _ABOVE)] if above is not None else []
+        limits += [self._compared(column, "<=", _UP_TO) if up_to is not None else "1 = 0"]
         part._limits = tuple(limits)
         part._above, part._up_to = above, up_to
         return part
@@ -206,7 +219,7 @@ class TableSource(Source):
             for raw in self.raw_rows(CHUNK, None):
                 yield from raw.actions
             return
-        action = self._selected(self.columns.action)
+        action = self.selected(self.columns.action)
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
             yield from self._values([label for (label,) in piece])
 
@@ -214,7 +227,7 @@ class TableSource(Source):
         """Ask the database, unless there are conditions."""
         if self.where:
             return super().has_several_values(name)
-        asked = f"SELECT count(DISTINCT {self._selected(name)}) FROM {self._quoted}"
+        asked = f"SELECT count(DISTINCT {self.selected(name)}) FROM {self._quoted}"
         ((number,),) = next(self._pieces(asked))
         return int(number) > 1
 
@@ -258,13 +271,13 @@ class TableSource(Source):
         self._check_types()
         low, high = reward_range
         parameters: tuple[Any, ...] = (low, high, high - low, (high - low) * _TINY, float(UNIT))
-        groups = [self._selected(self.columns.action)]
+        groups = [self.selected(self.columns.action)]
         for key in self.key_columns:
             expression, values = self._key(key, len(parameters) + 1)
             groups.append(expression)
             parameters += values
         compared = [each.column for each in self.where if not self._decides(each)]
-        groups += map(self._selected, compared)
+        groups += map(self.selected, compared)
         table = self._quoted
         if users is not None or every_user:
             user = self.columns.named()["user"]
@@ -324,7 +337,7 @@ class TableSource(Source):
         if self.where or not self._types_can_be_compared():
             yield from super().distinct_labels(role)
             return
-        column = self._selected(self.columns.named()[role])
+        column = self.selected(self.columns.named()[role])
         for rows in in_chunks(self._pieces(f"SELECT DISTINCT {column} FROM {self._quoted}"), CHUNK):
             texts = map(label_text, self._values([value for (value,) in rows]))
             yield {text for text in texts if text is not None}
@@ -348,7 +361,7 @@ class TableSource(Source):
 
     def _some_missing(self, role: str) -> bool:
         name = self._name(self.columns.named()[role])
-        sql = self._filtered_sql(f"SELECT 1 FROM {self._quoted}", f" WHERE {name} IS NULL", ())
+        sql = self._filtered_sql(f"SELECT 1 FROM {self._quoted}", f"{name} IS NULL", ())
         return any(self._pieces(*sql))
 
     def _some_long(self, role: str) -> bool:
@@ -368,7 +381,7 @@ class TableSource(Source):
     def _key(self, key: KeyColumn, parameter: int) -> tuple[str, tuple[Any, ...]]:
         """The value of a key, or the number of the interval that it lies in, in SQL."""
         if not key.edges:
-            return self._selected(key.name), ()
+            return self.selected(key.name), ()
         number = self._float(key.name)
         cases = " ".join(
             f"WHEN {number} < {self._mark(parameter + at)} THEN {at}" for at in range(len(key.edges))
@@ -432,11 +445,10 @@ class TableSource(Source):
         self, user: str, selection: Selection | None, parameter: int
     ) -> tuple[str, str, tuple[Any, ...]]:
         """The user of a row, in SQL, NULL for most that are not selected; and what to select it from."""
-        value = self._selected(user)
+        value = self.selected(user)
         if selection is None:
             return value, self._quoted, ()
-        condition, values = self._condition(user, selection, parameter)
-        chosen = condition.removeprefix(" WHERE ") or "1 = 1"
+        chosen, values = self._condition(user, selection, parameter)
         return f"CASE WHEN {chosen} THEN {value} END", self._quoted, values
 
     def _decides(self, condition: Condition) -> bool:
@@ -476,7 +488,7 @@ class TableSource(Source):
         value, keys = self._number(name), self.key_columns
         compared = [condition.column for condition in self.where]
         names = list(dict.fromkeys([self.columns.action, *(key.name for key in keys), *compared]))
-        groups = ", ".join(map(self._selected, names))
+        groups = ", ".join(map(self.selected, names))
         asked = f"SELECT min({value}), max({value}), {groups} FROM {self._quoted}"
         sql, parameters = self._filtered_sql(asked, "", ())
         query = f"{sql} GROUP BY {groups}", parameters
@@ -492,11 +504,8 @@ class TableSource(Source):
 
     def raw_rows(self, chunk: int, selection: Selection | None) -> Iterator[RawRows]:
         """Stream the rows of one snapshot, in the order of the database; positions count what it returns."""
-        sql = f"SELECT {', '.join(map(self._selected, self._read))} FROM {self._quoted}"
-        condition, parameters = "", ()
-        if selection is not None:
-            column = self.columns.named()[selection.role]
-            condition, parameters = self._condition(column, selection)
+        sql = f"SELECT {', '.join(map(self.selected, self._read))} FROM {self._quoted}"
+        condition, parameters = ("", ()) if selection is None else self.condition(selection)
         first = 0
         for rows in in_chunks(self._pieces(*self._filtered_sql(sql, condition, parameters)), chunk):
             positions: Sequence[int] = range(first, first + len(rows))
@@ -519,7 +528,7 @@ class TableSource(Source):
         A row with a value that a condition refuses is sent whatever the later conditions say of it.
         """
         if not self.where:
-            return sql + condition, parameters
+            return f"{sql} WHERE {condition}" if condition else sql, parameters
         parts = []
         for each in self.where:
             satisfied, refused, values = self._satisfied(each, len(parameters) + 1)
@@ -529,13 +538,12 @@ class TableSource(Source):
         for satisfied, refused in reversed(parts):
             combined = f"({satisfied}{f' AND {combined}' if combined else ''})"
             combined = f"({refused} OR {combined})" if refused else combined
-        selected = condition.removeprefix(" WHERE ")
-        return f"{sql} WHERE {f'({selected}) AND ' if selected else ''}{combined}", parameters
+        return f"{sql} WHERE {f'({condition}) AND ' if condition else ''}{combined}", parameters
 
     def _values(self, column: list[Any]) -> list[Any]:
         return with_decimals_as_written(column) if self.decimals_as_written else column
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
         """A column in SQL, as it is read."""
         return self._name(name)
 
@@ -581,7 +589,8 @@ class TableSource(Source):
     ) -> tuple[str, tuple[Any, ...]]:
         """A condition that holds for every row of a selection; `parameter` is the number of the first.
 
-        An index can answer it, unless other spellings of users are selected too.
+        An index can answer it, unless other spellings of users are selected too. It holds for all rows where
+        the database cannot tell.
         """
 
 

@@ -18,7 +18,7 @@ from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.limits import CHUNK, in_chunks
 from armnesia.logs.log import Log
 from armnesia.logs.rows import Selection
-from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table
+from armnesia.logs.tables.source import TableSource, no_order, no_table
 from armnesia.logs.tables.spark_session import spark_session
 from armnesia.logs.tables.spark_values import SparkColumn
 from armnesia.logs.values import label_text
@@ -34,6 +34,8 @@ _ANY_RANGE = (0.0, 1.0)
 
 class SparkSource(TableSource):
     """A table or view by its name in Spark, `spark:catalog.database.table`."""
+
+    _parameter_mark = ":p{}"
 
     def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
@@ -115,7 +117,7 @@ class SparkSource(TableSource):
         if not all(map(self._decides, self.where)):
             yield from super().user_texts()
             return
-        user = self._selected(self.columns.named()["user"])
+        user = self.selected(self.columns.named()["user"])
         sql = self._filtered_sql(f"SELECT DISTINCT {user} FROM {self._quoted}", "", ())
         for rows in in_chunks(self._pieces(*sql), CHUNK):
             yield [label_text(value) for (value,) in rows]
@@ -123,7 +125,8 @@ class SparkSource(TableSource):
     def _name(self, name: str) -> str:
         return self._column_of[name].name
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
+        """A column in SQL."""
         return self._column_of[name].selected()
 
     def _number(self, name: str) -> str:
@@ -174,10 +177,7 @@ class SparkSource(TableSource):
         return f"{column} {operator} CAST({value} AS {type_})"
 
     def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):
-            if mark in sql:
-                parameters += (value,)
-                sql = sql.replace(mark, f":p{len(parameters)}")
+        sql, parameters = self._bounded(sql, parameters)
         numbered = {f"p{number}": value for number, value in enumerate(parameters, start=1)}
         frames = {name: value for name, value in numbered.items() if isinstance(value, type(self._frame))}
         values = {name: value for name, value in numbered.items() if name not in frames}
@@ -212,9 +212,9 @@ class SparkSource(TableSource):
     ) -> tuple[str, tuple[Any, ...]]:
         chosen = self._column_of[column]
         if selection.plain is not None and chosen.type == "binary":
-            return f" WHERE {chosen.name} IS NOT NULL", ()
+            return f"{chosen.name} IS NOT NULL", ()
         compared, _ = chosen.compared()
-        found = f" WHERE {compared} IN (SELECT value FROM {{p{parameter}}})"
+        found = f"{compared} IN (SELECT value FROM {{p{parameter}}})"
         values = self._selected_values(chosen, selection.texts)
         if selection.plain is None or chosen.type != "string":
             return found, (values,)

@@ -14,7 +14,7 @@ from armnesia.logs.conditions import Condition
 from armnesia.logs.manifests import source_name
 from armnesia.logs.rows import Selection
 from armnesia.logs.rules import described
-from armnesia.logs.tables.source import ABOVE, UP_TO, TableSource, no_order, no_table, table_parts
+from armnesia.logs.tables.source import TableSource, no_order, no_table, table_parts
 from armnesia.logs.urls import may_hold_password, redacted
 
 _MOST_PARAMETERS = 30_000
@@ -32,6 +32,8 @@ _PIECE = 64
 
 class SqliteSource(TableSource):
     """A table or view in an SQLite file, which is opened read-only."""
+
+    _parameter_mark = "?{}"
 
     def __init__(self, url: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         path = url.removeprefix("sqlite:///")
@@ -76,7 +78,8 @@ class SqliteSource(TableSource):
             f"CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {whole} % 2 = 1) THEN {whole} + 1 ELSE {whole} END"
         )
 
-    def _selected(self, name: str) -> str:
+    def selected(self, name: str) -> str:
+        """A column in SQL, compared by its bytes."""
         return f"{quoted(name)} COLLATE BINARY"  # to other collations, different texts may be equal
 
     def _check_types(self) -> None:
@@ -112,14 +115,6 @@ class SqliteSource(TableSource):
                     f" value of more than {_LONGEST_VALUE:,} bytes in a column that is read; shorten it, or"
                     " name a column of ids with id=... (--id-column)"
                 ) from None
-
-    def _bounded(self, sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-        """Put values in the place of those that bound the rows."""
-        for mark, value in ((ABOVE, self._above), (UP_TO, self._up_to)):
-            if mark in sql:
-                parameters += (value,)
-                sql = sql.replace(mark, f"?{len(parameters)}")
-        return sql, parameters
 
     def _named_to_read(self) -> str:
         return f"{self._named} NOT INDEXED" if self._without_indexes else self._named
@@ -166,7 +161,7 @@ class SqliteSource(TableSource):
         # One column may hold text, numbers and bytes; a comparison finds values of one of these types only.
         alternatives = [value for text in selection.texts for value in _values_of(text)]
         if len(alternatives) > _MOST_PARAMETERS:
-            return "", ()
+            return "1 = 1", ()
         marks = _marks(parameter, len(alternatives))
         name = quoted(column)
         others = ""
@@ -174,7 +169,7 @@ class SqliteSource(TableSource):
             patterns = "".join(f" OR {name} GLOB '{each}'" for each in _NOT_PLAIN[selection.user_type])
             # GLOB and length end at a NUL character; bytes are also more than characters outside ASCII.
             others = f"{patterns} OR length(CAST({name} AS BLOB)) > length({name})"
-        return f" WHERE {name} IN ({marks}) OR {name} >= x''{others}", tuple(alternatives)
+        return f"{name} IN ({marks}) OR {name} >= x''{others}", tuple(alternatives)
 
     def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:
         name, values = quoted(condition.column), tuple(condition.values)

@@ -247,10 +247,12 @@ def _forgotten(
     connection: VaultConnection, answered: _Answered, answer: "_Answer", head: Head, erased: bool
 ) -> Forgotten:
     """Sign the certificate at a head of the ledger, and say what the request did."""
+    keys = zip(answered.target.names, answered.target.row_keys(answered.keyring), strict=True)
     return Forgotten(
         repeated=False,
         named=len(answered.target.names),
         held=len(answer.deleted.held),
+        not_held=tuple(name for name, key in keys if key not in answer.deleted.held),
         counts=counts_by_action(answered.before, answer.request),
         served_before=answered.before.served_action,
         served=answered.after.served_action,

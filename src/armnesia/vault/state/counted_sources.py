@@ -10,14 +10,14 @@ from typing import Any
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
 from armnesia.logs import (
     Source,
+    file_in_both,
     has_new_files,
     manifest_of,
     reopen_counted,
     reopen_source,
-    source_address,
     source_name,
 )
-from armnesia.logs.manifests import OLDER_VERSION, Manifest
+from armnesia.logs.manifests import Manifest
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
@@ -30,7 +30,6 @@ from armnesia.vault.storage.database import Row, Session, Statement
 
 READMITTED = "people were readmitted, whose rows were left out"
 NO_ORDER = "nothing says which of its rows are new: add --ordered-by COLUMN"
-UPGRADED = OLDER_VERSION
 
 
 def _packed(values: Mapping[str, Any]) -> str:
@@ -102,11 +101,11 @@ class CountedSource:
 
     def is_at(self, source: Source) -> bool:
         """Whether this is the source, whatever its rows are ordered by."""
-        return {**self.address, "ordered_by": None} == {**address_of(source), "ordered_by": None}
+        return {**self.address, "ordered_by": None} == {**source.description, "ordered_by": None}
 
     def is_same_table(self, source: Source, manifest: Manifest) -> bool:
         """Whether this is the table of a source by another name, with the same columns and conditions."""
-        mine, other = {**self.address, "location": None}, {**address_of(source), "location": None}
+        mine, other = {**self.address, "location": None}, {**source.description, "location": None}
         return self.counted is not None and mine == other and manifest.is_table_of(self.counted.manifest)
 
     def reopened(self, configuration: Configuration) -> Source:
@@ -155,9 +154,15 @@ class CountedSource:
                 " under way, or was interrupted: armnesia erase finishes it; nothing was changed"
             )
         return VaultError(
-            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed; to"
-            f" count it again, run {self.ingest_command}"
+            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed;"
+            f" {self.remedy(reason)}"
         )
+
+    def remedy(self, reason: object) -> str:
+        """What to do about a source that has changed since it was counted."""
+        lost = any(words in str(reason) for words in ("no longer there", "is gone", "are gone"))
+        put_back = "put back what is gone, or " if lost else ""
+        return f"{put_back}to count it again, run {self.ingest_command}"
 
     def has_new_files(self) -> bool:
         """Whether there are files that are not counted yet."""
@@ -168,11 +173,6 @@ class CountedSource:
             f"{error}; the vault has counted rows of this source: restore it or, if it no longer exists, run"
             f" {rebuild_command(self.address)}"
         )
-
-
-def address_of(source: Source) -> dict[str, Any]:
-    """What the vault stores of a source besides what was counted: it is opened again from this."""
-    return source_address(source.description)
 
 
 def read_sources(session: Session) -> list[CountedSource]:
@@ -218,19 +218,30 @@ def put_sources(
     return digests, [tables.put_source(*row) for row in changed]
 
 
-def next_number(sources: Iterable[CountedSource]) -> int:
-    """The number of a new source."""
-    return max((each.number for each in sources), default=0) + 1
-
-
 def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
     """Refuse sources of which two share files, or are the same table: rows would count twice."""
     owner_of: dict[str, CountedSource] = {}
     for each in sources:
-        for part in () if each.counted is None else each.counted.manifest.parts:
+        for part in () if each.counted is None else sorted(each.counted.manifest.parts):
             other = owner_of.setdefault(part, each)
             if other is not each:
                 raise _overlap(part, other, each)
+
+
+def refuse_inner(known: Iterable[CountedSource], new: CountedSource) -> None:
+    """Refuse a new source with files that a known one stands for and has not counted yet.
+
+    Counted here, they could not be counted there, and the known source could not be ingested any more.
+    """
+    assert new.counted is not None  # it was read just now
+    for each in known:
+        part = file_in_both(each.address, new.counted.manifest)
+        if part is not None:
+            raise VaultError(
+                f"{part!r} of source {new.name!r} lies within source {each.name!r}, which the vault has"
+                " counted before, and its rows would count twice; nothing was changed; to count what is new"
+                f" there, run {each.ingest_command}"
+            )
 
 
 def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:

@@ -8,9 +8,10 @@ and downgrades would bring no benefit.
 from collections.abc import Callable
 
 from armnesia.core.errors import VaultError
+from armnesia.logs.manifests import OLDER_VERSION
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.state.counted_sources import UPGRADED, put_sources, read_sources
+from armnesia.vault.state.counted_sources import put_sources, read_sources
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.sealed_state import ROTATED_BELOW, replace_old_rows
 from armnesia.vault.state.table_digests import TableDigests, compute_digests
@@ -59,7 +60,7 @@ def _hold_no_rows(session: Session, keyring: Keyring, layout: RecordLayout) -> N
     head = Head(vault.ledger_length, vault.ledger_head)
     digests = TableDigests.unmasked(masked, keyring, head)
     before = read_sources(session)
-    after = [each.to_recount(UPGRADED) for each in before]
+    after = [each.to_recount(OLDER_VERSION) for each in before]
     digests, statements = put_sources(before, after, keyring, digests._replace(record=0))
     session.execute_together(statements)
     tables.set_vault(session, "tallies", digests.masked(keyring, head))

@@ -120,7 +120,7 @@ class SourceCounter:
         if source.needs_order:
             return self._count_named(each, source), each.to_recount(NO_ORDER)
         manifest = source.manifest()
-        rows = self._count_named(each, source.counted_part(manifest, source.changes_since(manifest)))
+        rows = self._count_named(each, source.as_counted(manifest))
         part_now = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
         return rows, replace(each, counted=part_now, recount="")
 

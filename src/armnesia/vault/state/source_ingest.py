@@ -13,17 +13,16 @@ from armnesia.core.identifiers import UserType
 from armnesia.core.messages import counted
 from armnesia.logs import Source
 from armnesia.logs.counting import CountedRows, Sums
-from armnesia.logs.manifests import Manifest, SourceChanges
+from armnesia.logs.manifests import Changes, Manifest
 from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.counted_sources import (
     CountedPart,
     CountedSource,
-    address_of,
     checked_sources,
-    next_number,
     put_sources,
+    refuse_inner,
     refuse_overlaps,
 )
 from armnesia.vault.state.decision_table import read_all_decisions
@@ -32,6 +31,7 @@ from armnesia.vault.state.first_source import with_actions, with_user_type
 from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import SourceCounter
+from armnesia.vault.state.source_erasures import next_number
 from armnesia.vault.state.source_statistics import (
     new_keys,
     refuse_retired_arms,
@@ -82,6 +82,7 @@ class SourceIngest:
             state = transaction.state
             sources = checked_sources(transaction.session, transaction.keyring, state.digests)
             suppressed = SuppressionList.read(transaction).digests
+            new_number = next_number(transaction.session, sources)
             counter = SourceCounter(
                 self._fixed(state).configuration, transaction.keyring, suppressed, self.names
             )
@@ -90,16 +91,18 @@ class SourceIngest:
         manifest = source.manifest()
         known = known or next((each for each in sources if each.is_same_table(source, manifest)), None)
         others = [each for each in sources if each is not known]
-        now = CountedSource(0, address_of(source), CountedPart(manifest, True, False))
+        now = CountedSource(0, source.description, CountedPart(manifest, True, False))
         refuse_overlaps([*others, now])
+        if known is None:
+            refuse_inner(others, now)
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
         reason = _reason_to_recount(known, changes, others)
-        number = next_number(sources) if known is None else known.number
+        number = new_number if known is None else known.number
         plans = KeptPlans() if known is None else known.plans
         if reason is not None:
-            now = CountedSource(number, address_of(source), None, plans=plans)
+            now = CountedSource(number, source.description, None, plans=plans)
             return self._recounted(counter, state, sources, others, now, source, manifest, reason)
         rows = self._new_rows(counter, source, known, manifest, changes)
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
@@ -109,7 +112,7 @@ class SourceIngest:
                 one_spelling=part.one_spelling and known.counted.one_spelling,
                 some_without_user=part.some_without_user or known.counted.some_without_user,
             )
-        now = CountedSource(number, address_of(source), part, plans=plans)
+        now = CountedSource(number, source.description, part, plans=plans)
         return CountedIngest(
             _dependencies(state), rows.sums, rows.n_rows, rows.n_left_out, sources, [*others, now], None
         )
@@ -124,11 +127,11 @@ class SourceIngest:
         source: Source,
         known: CountedSource | None,
         manifest: Manifest,
-        changes: SourceChanges | None,
+        changes: Changes | None,
     ) -> CountedRows:
         """Count the rows that came since, or all of a new source."""
         if known is None or known.counted is None or changes is None:
-            whole = source.counted_part(manifest, source.changes_since(manifest))
+            whole = source.as_counted(manifest)
             rows = counter.count(whole, refuses_spellings=True)
             if source.where and not rows.n_rows:
                 raise empty_log(source.where)
@@ -148,7 +151,7 @@ class SourceIngest:
         manifest: Manifest,
         reason: str,
     ) -> CountedIngest:
-        whole = source.counted_part(manifest, source.changes_since(manifest))
+        whole = source.as_counted(manifest)
         rows = counter.count(whole, refuses_spellings=True)
         part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
         now = replace(now, counted=part)
@@ -245,7 +248,7 @@ def _all_decisions(transaction: Transaction, state: State) -> list[VaultDecision
 
 
 def _reason_to_recount(
-    known: CountedSource | None, changes: SourceChanges | None, others: Sequence[CountedSource]
+    known: CountedSource | None, changes: Changes | None, others: Sequence[CountedSource]
 ) -> str | None:
     """Why all sources have to be counted again; None if only new rows are counted."""
     if known is not None and known.counted is None:
