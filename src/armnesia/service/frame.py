@@ -24,7 +24,7 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 """Unless an endpoint sets one itself: a page needs another content security policy."""
-_NO_ROUTE = "none"
+_NO_ROUTE, _WRONG_METHOD = "none", 405
 
 
 class Frame:
@@ -63,8 +63,11 @@ class Frame:
 
     def _note(self, scope: Scope, exchange: "_Exchange") -> None:
         route = getattr(scope.get("route"), "path", _NO_ROUTE)
+        if "app" in scope and scope["path"] == scope["app"].openapi_url:  # FastAPI does not call it a route
+            route = scope["path"]
         seconds = time.perf_counter() - exchange.begun
-        method = scope["method"] if route != _NO_ROUTE else ""  # any text can be sent as a method
+        # Any text can be sent as a method.
+        method = scope["method"] if route != _NO_ROUTE and exchange.status != _WRONG_METHOD else ""
         self._metrics.requests.labels(method, route, exchange.status).inc()
         self._metrics.seconds.labels(route).observe(seconds)
         facts = {
