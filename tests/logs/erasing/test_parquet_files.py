@@ -325,6 +325,35 @@ def test_what_a_plan_left_that_was_never_stored_is_removed(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["a.parquet"]
 
 
+@pytest.mark.parametrize("given", ["", "day=*/part*.parquet", "**/*.parquet", "**"])
+def test_what_was_left_is_found_in_folders_whose_files_are_gone(tmp_path: Path, given: str) -> None:
+    """Killed before the plan was stored; then the log was compacted, and one folder has no files any more."""
+    for day in ("day=1", "day=2"):
+        (tmp_path / day).mkdir()
+        pq.write_table(TABLE, tmp_path / day / "part-0.parquet")
+    plan = eraser_of(tmp_path / given).plan(People.named([NAMES[1]]))
+    assert plan is not None
+    assert len(plan.files) == 2
+    (tmp_path / "day=1" / "part-0.parquet").rename(tmp_path / "day=1" / "part-9.parquet")
+    (tmp_path / "day=2" / "part-0.parquet").unlink()
+    assert eraser_of(tmp_path / given).plan(People.named(["nobody"])) is None
+    assert os.listdir(tmp_path / "day=1") == ["part-9.parquet"]
+    assert os.listdir(tmp_path / "day=2") == []
+
+
+def test_what_is_prepared_for_files_of_another_source_is_left_alone(tmp_path: Path) -> None:
+    for name in ("a.parquet", "b.parquet"):
+        pq.write_table(TABLE, tmp_path / name)
+    people = People.named([NAMES[1]])
+    plan = eraser_of(tmp_path / "b*.parquet").plan(people)
+    assert plan is not None
+    other = tmp_path / ".armnesia-by-hand"  # not the name of a file that an eraser makes
+    other.touch()
+    erase(tmp_path / "a*.parquet", people)
+    assert other.exists()
+    assert eraser_of(tmp_path / "b*.parquet").apply(plan, people).state == SourceState.PURGED
+
+
 def write_with_fault(change: Callable[[pa.Table], pa.Table]) -> Callable[..., None]:
     def write(path: str, target: str, positions: Any) -> None:
         write_without(path, target, positions)

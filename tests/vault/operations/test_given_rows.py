@@ -12,7 +12,7 @@ from armnesia.vault import Configuration
 from tests.conftest import Outcome
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import dumped
-from tests.vault.state.test_external_records import NAMED, ROWS, counts, filled, source, sums, write
+from tests.vault.state.test_external_records import EXTERNAL, NAMED, ROWS, counts, filled, source, sums, write
 
 __all__ = ["source"]
 ANN = [row for row in ROWS if row[2] == "ann"]
@@ -60,7 +60,7 @@ def test_names_are_found_in_every_spelling_and_rows_by_their_ids(
     [
         (ROWS, "2 of the 4 given rows belong to nobody in the request"),
         (OTHERS, "2 of the 2 given rows belong to nobody"),
-        ([], "no row is given of 1 of the 1 name in the request"),
+        ([], "no counted row is given of 1 of the 1 name in the request"),
         ([*ANN, *((*row[:3], f"again-{row[3]}") for row in ANN)], "the vault has not counted the given rows"),
     ],
 )
@@ -93,6 +93,74 @@ def test_rows_of_a_second_source_have_its_columns(place: Place, source: Path, tm
         assert vault.ingest(str(second), **names, other_columns=True).added == 2
         assert vault.forget(users=["dan"], rows=given(tmp_path, more[:1], header=header)).records == 1
         assert counts(vault) == sums([*ROWS, more[1]])
+        assert vault.verify().holds
+
+
+def test_only_rows_that_satisfy_the_conditions_of_the_source_count(place: Place, tmp_path: Path) -> None:
+    header = "action,reward,who,country"
+    of_ann = [("A", "0.5", "ann", "DE"), ("A", "0.25", "ann", "FR")]
+    others = [("A", "1.0", "bob", "DE"), ("B", "1.0", "bob", "DE"), ("A", "0.25", "cem", "FR")]
+    log = write(tmp_path / "log.csv", [*of_ann, *others], header)
+    with place.create(EXTERNAL) as vault:
+        assert vault.ingest(str(log), user="who", where="country = DE").added == 3
+        before = dumped(vault)
+        without = [row[:3] for row in of_ann]
+        with pytest.raises(VaultError, match=r"cannot be compared with the conditions of source.*country"):
+            vault.forget(users=["ann"], rows=given(tmp_path, without, header="action,reward,who"))
+        with pytest.raises(VaultError, match="no counted row is given of 1 of the 1 name"):
+            vault.forget(users=["cem"], rows=given(tmp_path, others[2:], header=header))
+        assert dumped(vault) == before
+        assert vault.forget(users=["ann"], rows=given(tmp_path, of_ann, header=header)).records == 1
+        assert counts(vault) == sums(others[:2])
+        assert vault.verify().holds
+
+
+def test_rows_of_sources_with_different_conditions_are_refused(place: Place, tmp_path: Path) -> None:
+    header = "action,reward,who,country"
+    rows = [("A", "0.5", "ann", "DE"), ("B", "0.25", "bob", "FR")]
+    with place.create(EXTERNAL) as vault:
+        vault.ingest(str(write(tmp_path / "a.csv", rows, header)), user="who", where="country = DE")
+        vault.ingest(str(write(tmp_path / "b.csv", rows, header)), user="who")
+        before = dumped(vault)
+        with pytest.raises(VaultError, match=r"a\.csv' or of source '.*b\.csv', which are counted with diff"):
+            vault.forget(users=["ann"], rows=given(tmp_path, rows[:1], header=header))
+        assert dumped(vault) == before
+
+
+def test_rows_without_ids_are_refused_once_records_were_forgotten(place: Place, tmp_path: Path) -> None:
+    """A row that was forgotten by its id must not be taken away twice, whichever source is the first."""
+    plain = write(tmp_path / "plain.csv", [row[:3] for row in OTHERS], "action,reward,who")
+    log = write(tmp_path / "log.csv", ROWS)
+    with place.create(EXTERNAL) as vault:
+        vault.ingest(str(plain), user="who")
+        vault.ingest(str(log), user="who", id="id", other_columns=True)
+        vault.forget(records=["r1"])
+        before = dumped(vault)
+        with pytest.raises(VaultError, match=r"must name the id of each in a column.*subtracted twice"):
+            vault.forget(
+                users=["ann"], rows=given(tmp_path, [row[:3] for row in ANN], header="action,reward,who")
+            )
+        assert dumped(vault) == before
+        assert vault.forget(users=["ann"], rows=given(tmp_path, ANN)).records == 1
+        assert counts(vault) == sums([*OTHERS, *OTHERS])
+        assert vault.verify().holds
+
+
+def test_rows_without_names_are_refused_once_people_were_forgotten(place: Place, tmp_path: Path) -> None:
+    nameless = write(
+        tmp_path / "nameless.csv", [(*row[:2], f"n{row[3]}") for row in OTHERS], "action,reward,id"
+    )
+    log = write(tmp_path / "log.csv", ROWS)
+    with place.create(EXTERNAL) as vault:
+        vault.ingest(str(nameless), id="id")
+        vault.ingest(str(log), user="who", id="id", other_columns=True)
+        vault.forget(users=["ann"])
+        before = dumped(vault)
+        rows = given(tmp_path, [(*ANN[0][:2], ANN[0][3])], header="action,reward,id")
+        with pytest.raises(VaultError, match=r"must name the user of each in a column.*subtracted twice"):
+            vault.forget(records=["r1"], rows=rows)
+        assert dumped(vault) == before
+        assert vault.forget(records=["r1"], rows=given(tmp_path, ANN[:1])).records == 0
         assert vault.verify().holds
 
 

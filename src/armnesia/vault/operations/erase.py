@@ -201,14 +201,19 @@ class _Run:
         for role in roles:
             eraser = _opened_eraser(self.sources[number], self.counter.configuration)
             begun = role in self.sources[number].plans.under_way
-            plan, has_rows = self._plan(number, role, eraser)
+            plan, has_rows = self._plan(number, role, eraser, is_due=is_due)
             if not (begun or has_rows or is_due or (outcomes and role == roles[-1])):
                 continue  # the ledger says already that there are no such rows
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.apply(plan, self.people[role]))
+                kept = plan
+                if begun and not has_rows:
+                    # Others may have been forgotten since it was begun, whose rows it has not deleted.
+                    kept = replace(eraser.empty_plan(), removals=plan.removals)
+                    outcomes.append(eraser.apply(kept, self.people[role]))
                 facts = self._facts(number, outcomes) if role == roles[-1] else None
                 self._record(
-                    number, plan, self._plans(number).done(role, None if plan.files else plan), facts
+                    number, plan, self._plans(number).done(role, None if plan.files else kept), facts
                 )
         if is_due and not roles:
             facts = self._facts(number, [Erasure(SourceState.PURGED, remains=(_NAMES_NOBODY,))])
@@ -225,7 +230,7 @@ class _Run:
         for role in roles:
             each = self.sources[number]
             eraser = _opened_eraser(each, self.counter.configuration)
-            plan = each.plans.applied.get(role) or eraser.empty_plan()
+            plan = eraser.with_removals(each.plans.applied.get(role) or eraser.empty_plan())
             self._put(replace(each, plans=each.plans.begun(role, plan)))
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
@@ -243,18 +248,25 @@ class _Run:
         roles = [role for role in self.people if role in columns]
         return sorted(roles, key=lambda role: role not in each.plans.under_way)
 
-    def _plan(self, number: int, role: str, eraser: SourceEraser) -> tuple[ErasurePlan, bool]:
-        """The plan that is to be applied; also, whether there are rows: then it is stored."""
+    def _plan(
+        self, number: int, role: str, eraser: SourceEraser, *, is_due: bool
+    ) -> tuple[ErasurePlan, bool]:
+        """The plan that is to be applied; also, whether there are rows: then it is stored.
+
+        A plan that was applied before tells nothing of people who were forgotten since.
+        """
         each = self.sources[number]
         begun = each.plans.under_way.get(role)
         if begun is not None:
             if number not in self.sums:
                 return begun, False  # rows are gone: it is finished as it was begun
             eraser.discard(begun)
-        plan = eraser.plan(self.people[role])
+        plan, before = eraser.plan(self.people[role]), begun or each.plans.applied.get(role)
+        removals = () if before is None else before.removals
         if plan is None:
-            known = begun or each.plans.applied.get(role)
-            return eraser.empty_plan() if known is None else replace(known, files=()), False
+            known = before if begun or not is_due else None
+            return replace(known or eraser.empty_plan(), files=(), removals=removals), False
+        plan = replace(plan, removals=removals)
         try:
             self._put(replace(each, plans=each.plans.begun(role, plan)))
         except BaseException:
@@ -306,14 +318,17 @@ class _Run:
         versions = {"before": None, "after": None} if last is None else last
         if deletions:
             versions = {"before": deletions[0].before, "after": deletions[-1].after}
-        dues = [each.due for each in outcomes if each.due is not None]
+        state = weakest(str(each.state) for each in outcomes)
+        dues = [each.due.isoformat() for each in outcomes if each.due is not None]
+        if not dues and last is not None and last["due"] and state != SourceState.PURGED:
+            dues.append(last["due"])  # what an earlier erasure has left is still there
         return {
             "source": number,
-            "state": weakest(str(each.state) for each in outcomes),
+            "state": state,
             "before": versions["before"],
             "after": versions["after"],
             "remains": list(dict.fromkeys(sentence for each in outcomes for sentence in each.remains)),
-            "due": max(dues).isoformat() if dues else None,
+            "due": max(dues, default=None),
             "through": self.through,
         }
 
