@@ -12,7 +12,8 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
-from armnesia.service.problems import Problem, responses
+from armnesia.core.errors import ArmnesiaError
+from armnesia.service.problems import Problem, responses, unreadable
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Role, Token, Tokens
@@ -76,8 +77,14 @@ class TokenGuard:
     async def _refresh(self) -> None:
         async with self._reading:
             if time.monotonic() - self._read_at >= self._settings.token_seconds:
-                self._tokens = await asyncio.wrap_future(self._worker.read(lambda vault: vault.tokens()))
+                self._tokens = await self._read()
                 self._read_at = time.monotonic()
+
+    async def _read(self) -> Tokens:
+        try:
+            return await asyncio.wrap_future(self._worker.look(lambda vault: vault.tokens()))
+        except ArmnesiaError as error:
+            raise unreadable(error) from error
 
     def _bucket(self, number: int) -> Bucket:
         rate, burst = self._settings.rate, self._settings.burst
@@ -86,9 +93,10 @@ class TokenGuard:
 
     async def note_uses(self) -> None:
         """Note in the vault how often tokens were used since the last time."""
-        uses, self._uses = self._uses, Counter()
+        uses = Counter(self._uses)
         if uses:
             await asyncio.wrap_future(self._worker.write(lambda vault: vault.note_token_uses(uses)))
+            self._uses -= uses  # of those since then; if noting has failed, all are kept
 
 
 class Route(APIRoute):

@@ -484,14 +484,20 @@ class Vault:
         return change_policy(self._connection, **changes)
 
     def finish(
-        self, *, since: int = 1, folder: str | Path | None = None, progress: Progress | None = None
+        self,
+        *,
+        since: int = 1,
+        folder: str | Path | None = None,
+        progress: Progress | None = None,
+        wait: bool = True,
     ) -> Finished:
         """Complete pending erasures, and sign their certificates again, from the ledger entry `since` on.
 
         Those that were signed again are written to the new `folder`, if one is given; they name nobody.
-        On PostgreSQL deleted bytes leave the files by `compact` only: run it first.
+        On PostgreSQL deleted bytes leave the files by `compact` only: run it first. Unless `wait`, a reader
+        that holds erasure back is not waited for.
         """
-        return finish(self._connection, since=since, folder=folder, progress=progress)
+        return finish(self._connection, since=since, folder=folder, progress=progress, wait=wait)
 
     def compact(self) -> Compacted:
         """Make deleted bytes leave the database's files, however long it takes."""

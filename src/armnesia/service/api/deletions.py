@@ -111,7 +111,6 @@ async def create_deletion(
 async def _forget(service: Service, asked: ForgetRequest) -> JSONResponse:
     result = await done(service.worker.forget(asked))
     facts = result.to_dict()
-    service.metrics.deletions.labels(facts["unlearner"] or "none").inc()
     where = f"/v1/deletions/{facts['sequence']}"
     return answer(facts, 200 if result.repeated else 201, Location=where)
 

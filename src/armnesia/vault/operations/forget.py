@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
+from armnesia.core.errors import ArmnesiaError, DatabaseError, UnsupportedError, VaultBusyError, VaultError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Budget, Guarantee, Level
@@ -179,13 +179,15 @@ def forget_many(
     if state.configuration.successors:
         warn_of_successors(state.configuration, _FORGET_THERE)
     erased = connection.erase(state.head)
-    return [_unless_refused(each, _result, connection, state, erased) for each in answered]
+    return [_stored_result(connection, state, erased, each) for each in answered]
 
 
 def _or_error(function: Callable[..., _Made], *arguments: Any) -> _Made | ArmnesiaError:
-    """What a function returns, or why it refuses."""
+    """What a function returns, or why it refuses; what the database refuses is no matter of one request."""
     try:
         return function(*arguments)
+    except (DatabaseError, VaultBusyError):
+        raise
     except ArmnesiaError as error:
         return error.with_traceback(None)  # which would keep the rows that its frames have seen
 
@@ -241,6 +243,16 @@ def _result(connection: VaultConnection, state: State, erased: bool, answered: _
     if answered.answer is None:
         return _repeated(connection, state, answered.target)
     return _forgotten(connection, answered, answered.answer, state.head, erased)
+
+
+def _stored_result(
+    connection: VaultConnection, state: State, erased: bool, answered: _Answered | ArmnesiaError
+) -> Forgotten | ArmnesiaError:
+    """What one of several requests returns; whatever fails now, all of them are stored."""
+    try:
+        return _unless_refused(answered, _result, connection, state, erased)
+    except ArmnesiaError as error:
+        return error.with_traceback(None)
 
 
 def _forgotten(
