@@ -10,10 +10,12 @@ from armnesia.core.messages import counted
 def typed_names(text: str) -> list[str]:
     """One name per line; spaces around a name and empty lines do not count.
 
-    >>> typed_names("ann\\r\\n\\n bob ")
-    ['ann', 'bob']
+    >>> typed_names("ann\\r\\n\\n bob \\nc\\x1cd\\u2028e")
+    ['ann', 'bob', 'c\\x1cd\\u2028e']
     """
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [
+        line.strip() for line in text.split("\n") if line.strip()
+    ]  # and not at other characters of a name
 
 
 def uploaded_names(content: bytes, column: str) -> list[str]:
