@@ -126,3 +126,11 @@ def test_a_source_that_is_gone_is_refused_without_a_word_about_vaults(tmp_path: 
     with pytest.raises(InvalidLogError, match="is not a file and matches none") as caught:
         reopen_source(source.description)
     assert "vault" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["delta", "iceberg", "spark", "object"])
+def test_a_word_without_a_colon_is_a_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "log.csv").write_text("action,reward\nA,1\n")
+    monkeypatch.chdir(tmp_path)
+    assert read_log(name, actions=["A", "B"]).statistics().counts.tolist() == [1, 0]

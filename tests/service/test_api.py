@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from armnesia.service import ServiceError
 from armnesia.vault import Certificate, Configuration, UserType
 from tests.databases import Place
 from tests.service.servers import PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
@@ -239,6 +240,71 @@ def test_rows_that_are_no_log(served: Served) -> None:
         assert name.encode() not in wrong.content
 
 
+def test_a_refused_row_is_told_with_its_place(served: Served) -> None:
+    cases: list[tuple[dict[str, Any], str, list[str]]] = [
+        ({"rows": [row(1), row(2, reward=7)]}, "invalid-rows", ["body/rows/1/reward"]),
+        ({"rows": [row(1), row(2, reward="high")]}, "invalid-rows", ["body/rows/1/reward"]),
+        ({"rows": [row(1), row(2, action="Z")]}, "undeclared-action", ["body/rows/1/action"]),
+        ({"rows": [row(1), row(2, action=None)]}, "invalid-rows", ["body/rows/1/action"]),
+        ({"rows": [row(1), row(1, reward=0)]}, "invalid-rows", ["body/rows/0/id", "body/rows/1/id"]),
+        ({"rows": [row(1), row(2, id="record-3")]}, "changed-record", ["body/rows/1/id"]),
+        ({"rows": [row(1, paid=1)], "reward": "paid"}, "other-columns", ["body/reward"]),
+        ({"rows": [row(1, arm="A")], "action": "arm"}, "other-columns", ["body/action"]),
+        ({"rows": [row(1)], "reward": "paid"}, "invalid-request", ["body/rows/0"]),
+    ]
+    with served.http() as http, served.client() as client, served.place.open() as vault:
+        for body, kind, places in cases:
+            told = http.post("/v1/records", json=body).json()
+            assert told["type"].rpartition(":")[2] == kind, told
+            assert [each["at"] for each in told["errors"]] == places, told
+            with pytest.raises(ServiceError, match=places[0]) as refused:
+                client.add_records(**body)
+            assert told["errors"][0]["message"] in str(refused.value)
+        columns = http.post("/v1/records", json=cases[-2][0]).json()["errors"][0]["message"]
+        assert columns.endswith("actions from: action")
+        assert vault.n_records == 20
+        assert http.post("/v1/records", json={"rows": [row(1)]}).status_code == 200
+
+
+def test_rows_of_a_vault_with_keys(sqlite_place: Place) -> None:
+    with serving(sqlite_place, MANY) as running, running.http() as http:
+        told = http.post("/v1/records", json={"rows": [row(1)]}).json()
+        assert told["errors"][0]["message"].endswith("tells decisions apart: page")
+        told = http.post("/v1/records", json={"rows": [row(1, page="a"), row(2, page=None)]}).json()
+        assert [each["at"] for each in told["errors"]] == ["body/rows/1/key"]
+        assert http.post("/v1/records", json={"rows": [row(1, page="a")]}).status_code == 200
+        unknown = http.get("/v1/decisions", params={"where": "land=DE"})
+        assert unknown.status_code == 422
+        assert unknown.json()["errors"] == [
+            {"at": "query/where", "message": "must be KEY=VALUE, where KEY is page"}
+        ]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_refused_name_is_told_with_its_place(served: Served, dry_run: bool) -> None:
+    some = [f"unknown-{number}" for number in range(399)]
+    wrong = {
+        "similar-name": (PEOPLE[2].upper(), "nearly"),
+        "invalid-value": ("bell\a", "control character"),
+    }
+    with served.http() as http:
+        for kind, (name, words) in wrong.items():
+            told = http.post("/v1/deletions", json={"users": [*some, name], "dry_run": dry_run}).json()
+            assert told["type"].rpartition(":")[2] == kind
+            assert [each["at"] for each in told["errors"]] == ["body/users/399"]
+            assert words in told["errors"][0]["message"]
+        told = http.post("/v1/deletions", json={"users": [*some, "user"], "dry_run": dry_run}).json()
+        assert "name of the column" in told["errors"][0]["message"]
+
+
+def test_a_body_of_another_type_is_told_which_is_taken(served: Served) -> None:
+    with served.http() as http:
+        for content, sent_as in ((b'{"users": ["x"]}', "text/plain"), (b"users", "application/json")):
+            headers = {"Content-Type": sent_as}
+            told = http.post("/v1/deletions", content=content, headers=headers).json()
+            assert "Content-Type: application/json" in told["errors"][0]["message"], told
+
+
 def test_records_of_an_external_vault_stay_at_their_sources(sqlite_place: Place) -> None:
     path = write_csv(sqlite_place.path.parent / "log.csv", log_of())
     external = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT)
@@ -267,6 +333,15 @@ def test_health_and_numbers(served_anywhere: Served, database: str) -> None:
         assert "armnesia_ledger_length 2.0" in text
         assert f"armnesia_pending_erasures {float(database == 'postgresql')}" in text
         assert 'armnesia_requests_total{method="GET",route="/health",status="200"} 2.0' in text
+
+
+def test_the_document_is_counted_by_its_route(served: Served) -> None:
+    with served.http("reader") as http:
+        http.get("/openapi.json")
+        http.request("BREW", "/openapi.json")
+        text = http.get("/metrics").text
+    assert 'armnesia_requests_total{method="GET",route="/openapi.json",status="200"} 1.0' in text
+    assert "BREW" not in text
 
 
 @pytest.mark.parametrize("path", ["/health", "/metrics"])

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from armnesia.core.errors import MissingExtraError
+from armnesia.core.errors import InvalidInputError, MissingExtraError
 from armnesia.service import Client, ServiceError, Settings, create_app
 from tests.service.servers import PEOPLE, Served
 
@@ -69,6 +69,12 @@ def test_what_is_no_answer_is_an_error(pauses: list[float]) -> None:
     with Client("http://service/", "token", transport=transport, retries=1) as client, told as caught:
         client.head()
     assert (caught.value.status, caught.value.kind) == (None, "")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "localhost", ""])
+def test_an_address_without_a_scheme(url: str) -> None:
+    with pytest.raises(InvalidInputError, match="url must begin with https://"):
+        Client(url, "token")
 
 
 def test_a_preview_and_the_state_of_the_service(served: Served) -> None:

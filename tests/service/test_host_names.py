@@ -70,8 +70,8 @@ def test_the_command_answers_to_declared_names_only(sqlite_place: Place, tmp_pat
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"host": "0.0.0.0", "plain_http": True}, "is every address of this machine"),
-        ({"host": "::", "plain_http": True}, "is every address of this machine"),
+        ({"host": "0.0.0.0", "behind_tls_proxy": True}, "is every address of this machine"),
+        ({"host": "::", "behind_tls_proxy": True}, "is every address of this machine"),
         ({"names": ("https://a.example",)}, "a host name must be a name or an address"),
         ({"names": ("a.example:80",)}, "a host name must be a name or an address"),
         ({"names": ("",)}, "a host name must be a name or an address"),
@@ -83,6 +83,6 @@ def test_an_address_must_say_its_names(given: dict[str, Any], told: str) -> None
 
 
 def test_names_of_an_address() -> None:
-    every = Address("0.0.0.0", plain_http=True, names=("A.example", "fe80::1"))
+    every = Address("0.0.0.0", behind_tls_proxy=True, names=("A.example", "fe80::1"))
     assert every.hosts == {"localhost", "127.0.0.1", "::1", "a.example", "fe80::1"}
-    assert "10.0.0.5" in Address("10.0.0.5", plain_http=True).hosts
+    assert "10.0.0.5" in Address("10.0.0.5", behind_tls_proxy=True).hosts

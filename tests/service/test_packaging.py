@@ -79,7 +79,7 @@ def test_the_unit_starts_the_service_on_this_machine(run: Any, started: list[Add
     assert program == PROGRAM
     assert run(*arguments).code == 0
     (address,) = started
-    assert (address.host, address.port) == ("127.0.0.1", 8080)
+    assert (address.host, address.port, address.behind_tls_proxy) == ("127.0.0.1", 8080, True)
     assert NAME in address.hosts
 
 

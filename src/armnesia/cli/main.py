@@ -8,9 +8,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from armnesia.cli.interrupts import INTERRUPTED, Interrupted, exiting_on_interrupt
-from armnesia.core.errors import ArmnesiaError, MissingExtraError, VaultBusyError
+from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnfinishedError, VaultBusyError
+from armnesia.core.messages import system_failure
 
-REFUSED = 2
+UNFINISHED, REFUSED = 1, 2
 BUSY = 75  # EX_TEMPFAIL: a script may try again
 _ASCII = {"ε": "epsilon", "δ": "delta", "τ": "tau", "γ": "gamma", "σ": "sigma", "Δ": "Delta", "π": "pi"}
 _ASCII |= {"→": "->", "←": "<-", "–": "-", "…": "...", "±": "+-", "∖": "\\"}
@@ -40,7 +41,7 @@ def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) ->
     except Interrupted as stopped:
         return _report(stopped, INTERRUPTED)
     except ArmnesiaError as error:
-        return _report(error, BUSY if isinstance(error, VaultBusyError) else REFUSED)
+        return _report(error, _code_of(error))
     except (OSError, MemoryError) as error:
         return _report(_failure_of_system(error))
     except Exception as error:
@@ -51,6 +52,12 @@ def _exit_code(app: Any, abort: type[Exception], arguments: list[str] | None) ->
     if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this exit code, without a message
         return _report("interrupted; finished work is kept", INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def _code_of(error: ArmnesiaError) -> int:
+    if isinstance(error, VaultBusyError):
+        return BUSY
+    return UNFINISHED if isinstance(error, UnfinishedError) else REFUSED
 
 
 def _usage_message(error: Any) -> str:
@@ -78,8 +85,7 @@ def _failure_of_system(error: OSError | MemoryError) -> str:
     """What the operating system did not grant."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for this command"
-    named = error.filename is not None and error.strerror is not None
-    return f"{error.filename!r} cannot be used: {error.strerror}" if named else str(error)
+    return system_failure(error)
 
 
 def _refused_value(error: Exception) -> str:

@@ -31,7 +31,8 @@ def warn_of_a_dominating_penalty(
     )
     warnings.warn(
         f"{where}every score lies below the lowest possible reward, {low:g}: the penalty for the number of"
-        " records outweighs the means, so that mostly the counts choose the arm; declare a narrower"
-        f" reward range than [{low:g}, {high:g}] if you can defend it{fewer_keys}",
+        " records outweighs the means, so that mostly the counts choose the arm; if rewards are rare, such as"
+        " clicks, take --learner kl_lcb, in a vault at init; declare a narrower reward range than"
+        f" [{low:g}, {high:g}] if you can defend it{fewer_keys}",
         stacklevel=2,
     )

@@ -1,14 +1,51 @@
 """The error classes. A message names the parameter, the value it got and what would be accepted."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple, Self, TypeAlias
+
+
+class Fault(NamedTuple):
+    """A place in a log that is not as it must be, without the value there, which may name somebody."""
+
+    role: str
+    """What the column is for, such as "reward"; "" if the row as a whole is wrong."""
+    row: int
+    """Counted from 0."""
+    rule: str
+    """What holds there, as in "must hold numbers"."""
 
 
 class ArmnesiaError(Exception):
     """The base class of all errors that armnesia raises."""
 
+    faults: tuple[Fault, ...] = ()
+    """The first places in a log that an error is about, as far as they are known."""
+
+    def at(self, *faults: Fault) -> Self:
+        """The same error, with places in the log.
+
+        >>> InvalidLogError("reward must hold numbers").at(Fault("reward", 7, "must hold numbers")).faults
+        (Fault(role='reward', row=7, rule='must hold numbers'),)
+        """
+        self.faults = faults
+        return self
+
 
 class InvalidInputError(ArmnesiaError, ValueError):
     """A value outside what a parameter accepts."""
+
+
+NameReason: TypeAlias = Literal["empty", "long", "type", "header", "kind", "control"]
+"""Why a name is refused: the vault's people are named by another type; it is the header of a column; it was
+given as a kind of value that files write in several ways; it has a control character."""
+
+
+class InvalidNameError(InvalidInputError):
+    """A request that names somebody in a way that the vault does not take. Nothing was changed."""
+
+    def __init__(self, message: str, name: str, reason: NameReason) -> None:
+        super().__init__(message)
+        self.name, self.reason = name, reason
 
 
 class InvalidLogError(InvalidInputError):
@@ -43,8 +80,31 @@ class DatabaseError(VaultError):
     """The database of a vault cannot be reached, or refused an operation of its own."""
 
 
+class UnfinishedError(VaultError):
+    """A part of what was asked is done, and stays; the message says what is left."""
+
+
 class PolicyError(VaultError):
     """A request that the policy of the vault does not allow. Nothing was changed."""
+
+
+class OtherColumnsError(VaultError):
+    """A source with its actions or rewards in another column than before. Nothing was changed.
+
+    `role` is "action" or "reward", and `known` are the columns that have had it.
+    """
+
+    def __init__(self, message: str, role: str, known: Iterable[str]) -> None:
+        super().__init__(message)
+        self.role, self.known = role, tuple(known)
+
+
+class ChangedRecordError(VaultError):
+    """A row whose id the vault holds with another content. Nothing was changed."""
+
+
+class RefusedArmError(VaultError):
+    """A new row of an arm that its decision does not offer. Nothing was changed."""
 
 
 class UnknownEntryError(VaultError):

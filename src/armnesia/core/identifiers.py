@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, InvalidNameError
 
 LARGEST_EXACT = 2**53
 """From here on floats skip whole numbers, so that a whole float no longer stands for one integer."""
@@ -140,20 +140,23 @@ def normalised_request(name: str, user_type: UserType | None) -> str:
     ('1', 'ann')
     >>> normalised_request("ann", UserType.INTEGER)
     Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: people are named by integers in this vault; got 'ann'
+    armnesia.core.errors.InvalidNameError: people are named by integers in this vault; got 'ann'
     >>> normalised_request("01", None)
     Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: the vault does not know yet whether its people are named by
+    armnesia.core.errors.InvalidNameError: the vault does not know yet whether its people are named by
     integers or by text; ingest a log first, or write the integer 1 for '01'
     """
     found = (user_type or UserType.TEXT).normalised(name)
     if found is None:
         only = ", and by floats only below 2**53" if looks_like_float(name.strip()) else ""
-        raise InvalidInputError(f"people are named by integers in this vault{only}; got {name!r}")
+        sentence = f"people are named by integers in this vault{only}; got {name!r}"
+        raise InvalidNameError(sentence, name, "type")
     as_integer = found if user_type is not None else UserType.INTEGER.normalised(name)
     if as_integer not in (None, found):
-        raise InvalidInputError(
+        raise InvalidNameError(
             "the vault does not know yet whether its people are named by integers or by text; ingest a log"
-            f" first, or write the integer {as_integer} for {name!r}"
+            f" first, or write the integer {as_integer} for {name!r}",
+            name,
+            "type",
         )
     return found

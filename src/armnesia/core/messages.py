@@ -55,6 +55,16 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
+def system_failure(error: OSError) -> str:
+    """What the operating system did not grant.
+
+    >>> system_failure(PermissionError(13, "Permission denied", "log.parquet"))
+    "'log.parquet' cannot be used: Permission denied"
+    """
+    named = error.filename is not None and error.strerror is not None
+    return f"{error.filename!r} cannot be used: {error.strerror}" if named else str(error)
+
+
 def printable(text: str, *, keep: str = "") -> str:
     """Escape characters that would move the cursor or hide text, line breaks too, except those to keep.
 

@@ -14,6 +14,7 @@ from armnesia.logs.limits import CHUNK
 from armnesia.logs.log import Log
 from armnesia.logs.manifests import source_name
 from armnesia.logs.opening import (
+    file_in_both,
     has_new_files,
     manifest_of,
     open_source,
@@ -37,6 +38,7 @@ __all__ = [
     "Log",
     "Rows",
     "Source",
+    "file_in_both",
     "has_new_files",
     "label_text",
     "layout_log",

@@ -159,9 +159,7 @@ class KeyCodes(dict[Any, int]):
 
 def missing_keys(column: KeyColumn, offences: rules.Offences) -> InvalidLogError:
     """Refuse rows that belong to no decision."""
-    return InvalidLogError(
-        f"{rules.described('key', column.name)} must have a value in every row; got {rules.at_rows(offences)}"
-    )
+    return rules.refused(rules.described("key", column.name), "must have a value in every row", offences)
 
 
 def too_many_keys(columns: Sequence[KeyColumn], number: int, at_most: int) -> InvalidInputError:

@@ -5,10 +5,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from armnesia.core.errors import ChangedSourceError, InvalidInputError
+from armnesia.core.errors import ChangedSourceError, InvalidInputError, InvalidLogError
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.manifests import Manifest
+from armnesia.logs.manifests import Manifest, real_paths
 from armnesia.logs.source import IN_MEMORY, Source
 from armnesia.logs.urls import redacted
 
@@ -81,9 +81,9 @@ def _class_of(source: Any) -> type[Source]:
 
 def _kind(source: Any) -> str:
     """The key of a source in `SOURCES`."""
-    word = source.partition(":")[0] + ":" if isinstance(source, str) else ""
-    if word in SOURCES:
-        return word
+    word, colon, _ = source.partition(":") if isinstance(source, str) else ("", "", "")
+    if colon and word + colon in SOURCES:
+        return word + colon
     if isinstance(source, str) and "://" in source:
         scheme = "".join(source.partition("://")[:2])
         if scheme not in SOURCES:
@@ -141,6 +141,19 @@ def reopen_counted(
     if since.recount:
         raise ChangedSourceError(since.recount)
     return source.counted_part(manifest, since), since.kind == "added"
+
+
+def file_in_both(description: Mapping[str, Any], manifest: Manifest) -> str | None:
+    """A file of a manifest that a path or glob stands for too, now; the first by name, None if none is."""
+    if _kind(description["location"]) != "path" or manifest.named_files is None:
+        return None
+    from armnesia.logs.files.formats import find_paths  # noqa: PLC0415 (with an extra)
+
+    try:
+        found = real_paths(find_paths(description["location"]))
+    except InvalidLogError:  # nothing is there any more
+        return None
+    return min(found & manifest.parts, default=None)
 
 
 def has_new_files(description: Mapping[str, Any], manifest: Manifest) -> bool:

@@ -5,12 +5,12 @@ from decimal import Decimal
 from itertools import islice
 from numbers import Real
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from armnesia.core.arrays import FloatArray
-from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError
+from armnesia.core.errors import Fault, InvalidInputError, InvalidLogError, UndeclaredActionError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed, shown
 from armnesia.logs.limits import LONGEST_TEXT, is_longer
@@ -18,6 +18,8 @@ from armnesia.logs.values import is_missing, label_text, python_values
 
 Offences = Iterable[tuple[int, Any]]
 """Pairs of a row's position and the value that is wrong there."""
+_Refusal = TypeVar("_Refusal", bound=InvalidLogError)
+_MOST_SHOWN = 3
 
 
 def described(role: str, column: Any) -> str:
@@ -29,7 +31,7 @@ def described(role: str, column: Any) -> str:
     return f"{role} column {column!r}" if isinstance(column, str) else role
 
 
-def at_rows(offences: Offences, at_most: int = 3) -> str:
+def at_rows(offences: Offences, at_most: int = _MOST_SHOWN) -> str:
     """Say which values are wrong and where: the first few, with rows counted from 0.
 
     >>> at_rows([(4, "x"), (7, None)])
@@ -43,6 +45,24 @@ def at_rows(offences: Offences, at_most: int = 3) -> str:
         for row, value in first[:at_most]
     ]
     return ", ".join([*named, "…"] if len(first) > at_most else named)
+
+
+def refused(what: str, rule: str, offences: Offences, remedy: str = "") -> InvalidLogError:
+    """Refuse rows in which a column breaks a rule.
+
+    >>> error = refused("reward column 'paid'", "must hold numbers", [(4, "x")])
+    >>> print(error, error.faults)
+    reward column 'paid' must hold numbers; got 'x' at row 4 (Fault(role='reward', row=4, rule='must hold
+    numbers'),)
+    """
+    return _placed(InvalidLogError, what, rule, offences, remedy)
+
+
+def _placed(kind: type[_Refusal], what: str, rule: str, offences: Offences, remedy: str = "") -> _Refusal:
+    first = list(islice(offences, _MOST_SHOWN + 1))
+    role = what.partition(" ")[0]
+    faults = [Fault(role, int(row), rule) for row, _ in first[:_MOST_SHOWN]]
+    return kind(f"{what} {rule}; got {at_rows(first)}{remedy}").at(*faults)
 
 
 def label_texts(values: list[Any], what: str, positions: Sequence[int]) -> list[str | None]:
@@ -167,28 +187,25 @@ def empty_log(where: Sequence[Any] = ()) -> InvalidLogError:
 
 def missing_actions(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rows that do not say which action was taken."""
-    return InvalidLogError(f"{what} must name an action in every row; got {at_rows(offences)}")
+    return refused(what, "must name an action in every row", offences)
 
 
 def undeclared_actions(what: str, offences: Offences, actions: Sequence[Hashable]) -> UndeclaredActionError:
     """Refuse actions that are not in the declared set."""
-    return UndeclaredActionError(
-        f"{what} must hold declared actions only, {listed(actions)}; got {at_rows(offences)}"
-    )
+    rule = f"must hold declared actions only, {listed(actions)}"
+    return _placed(UndeclaredActionError, what, rule, offences)
 
 
 def unusable_labels(what: str, offences: Offences) -> InvalidLogError:
     """Refuse labels that are not single values."""
-    return InvalidLogError(
-        f"{what} must hold hashable labels, such as text or numbers; got {at_rows(offences)}"
-    )
+    return refused(what, "must hold hashable labels, such as text or numbers", offences)
 
 
 def long_label(what: str, row: int) -> InvalidLogError:
     """Refuse a label that is longer than any sensible one."""
-    return InvalidLogError(
-        f"{what} must hold labels of at most {LONGEST_TEXT:,} bytes; got a longer one at row {row}"
-    )
+    rule = f"must hold labels of at most {LONGEST_TEXT:,} bytes"
+    error = InvalidLogError(f"{what} {rule}; got a longer one at row {row}")
+    return error.at(Fault(what.partition(" ")[0], row, rule))
 
 
 def long_content(row: int) -> InvalidLogError:
@@ -201,15 +218,15 @@ def long_content(row: int) -> InvalidLogError:
 
 def missing_ids(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rows without an id in a source that has an id column."""
-    return InvalidLogError(f"{what} must name every row; got {at_rows(offences)}")
+    return refused(what, "must name every row", offences)
 
 
 def contradicting_ids(what: str, rows: tuple[int, int]) -> InvalidLogError:
     """Refuse an id that stands for two different decisions."""
+    rule = "must give each decision an id of its own"
     return InvalidLogError(
-        f"{what} must give each decision an id of its own; rows {rows[0]} and {rows[1]} share one,"
-        " with another action, reward or user"
-    )
+        f"{what} {rule}; rows {rows[0]} and {rows[1]} share one, with another action, reward or user"
+    ).at(*(Fault("id", int(row), rule) for row in rows))
 
 
 def repeated_user_ids(what: str, row: int) -> InvalidLogError:
@@ -230,21 +247,19 @@ def changed_rows(what: str) -> InvalidLogError:
 
 def not_numbers(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are not numbers."""
-    return InvalidLogError(f"{what} must hold numbers; got {at_rows(offences)}")
+    return refused(what, "must hold numbers", offences)
 
 
 def not_finite(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are missing, NaN or infinite."""
-    return InvalidLogError(f"{what} must hold a finite number in every row; got {at_rows(offences)}")
+    return refused(what, "must hold a finite number in every row", offences)
 
 
 def outside_range(what: str, offences: Offences, reward_range: tuple[float, float]) -> InvalidLogError:
     """Refuse rewards outside the declared range."""
     low, high = reward_range
-    return InvalidLogError(
-        f"{what} must lie in reward_range [{low!r}, {high!r}]; got {at_rows(offences)}: reward_range=…"
-        " (--reward-range) declares another range, in a vault at init"
-    )
+    remedy = ": reward_range=… (--reward-range) declares another range, in a vault at init"
+    return refused(what, f"must lie in reward_range [{low!r}, {high!r}]", offences, remedy)
 
 
 def integer_of(user: Any) -> str | None:

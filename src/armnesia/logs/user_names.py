@@ -97,10 +97,11 @@ def first_user_type(chunks: Iterable[Sequence[str | None]]) -> UserType | None:
 def not_integers(what: str, offences: rules.Offences, exact_below: int | None) -> InvalidLogError:
     """Refuse ids that are no integers in a vault whose people are named by integers."""
     limit = "2**53" if exact_below is None else str(exact_below)
-    return InvalidLogError(
-        f"{what} must hold integers, by which this vault names people, and floats only below {limit}, from"
-        f" where one may stand for several integers; got {rules.at_rows(offences)}"
+    rule = (
+        f"must hold integers, by which this vault names people, and floats only below {limit}, from where one"
+        " may stand for several integers"
     )
+    return rules.refused(what, rule, offences)
 
 
 def _first(users: list[str | None], positions: Sequence[int], among: Iterable[str]) -> int | None:

@@ -102,7 +102,8 @@ def _tell_problems(app: FastAPI) -> None:
 
     async def of_error(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
-        own = {} if error is problem else described(error)
+        cause = error.__cause__ if error is problem else error
+        own = {} if cause is None else described(cause)
         request.scope["armnesia.problem"] = {"problem": problem.kind, **own}
         return _answer_to(request.scope, problem)
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import httpx
 
-from armnesia.core.errors import ArmnesiaError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault import Certificate
 
@@ -59,6 +59,8 @@ class Client:
         verify: Any = True,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidInputError(f"url must begin with https://, or http:// on this machine; got {url!r}")
         self._url, self._retries = url.rstrip("/"), retries
         self._http = httpx.Client(
             base_url=self._url,
@@ -199,4 +201,7 @@ def _pause(response: httpx.Response) -> float:
 def _error(response: httpx.Response) -> ServiceError:
     found = _told(response)
     told = str(found.get("detail", "it told nothing else"))
+    places = [f"{each.get('at')}: {each.get('message')}" for each in found.get("errors") or ()]
+    if places:
+        told = f"{told} ({'; '.join(places)})"
     return ServiceError(f"the service answered {response.status_code}: {told}", response.status_code, found)

@@ -67,6 +67,8 @@ class Frame:
 
     def _note(self, scope: Scope, exchange: "_Exchange") -> None:
         route = getattr(scope.get("route"), "path", _NO_ROUTE)
+        if "app" in scope and scope["path"] == scope["app"].openapi_url:  # FastAPI does not call it a route
+            route = scope["path"]
         seconds = time.perf_counter() - exchange.begun
         method = scope["method"] if scope["method"] in _METHODS else ""  # any text can be sent as a method
         self._metrics.requests.labels(method, route, exchange.status).inc()

@@ -13,12 +13,15 @@ from pydantic import BaseModel, Field
 
 from armnesia.core.errors import (
     ArmnesiaError,
+    ChangedRecordError,
     ChangedSourceError,
     DatabaseError,
     ImpossibleDeletionError,
     InvalidInputError,
     InvalidLogError,
+    OtherColumnsError,
     PolicyError,
+    RefusedArmError,
     SimilarNameError,
     UndeclaredActionError,
     UnknownEntryError,
@@ -66,6 +69,21 @@ KINDS = {
         409, "The request with this id was cancelled, and nothing will be done; send a new one by another id."
     ),
     "not-pending": Kind(409, "Only a request that is pending can be cancelled."),
+    "other-columns": Kind(
+        409,
+        "The vault has its actions or rewards from another column, that of its first ingest: name the field"
+        " as that column; nothing was changed.",
+    ),
+    "changed-record": Kind(
+        409,
+        "The vault holds a record with this id and another content: give the row an id of its own, or, if"
+        " its action, reward or key was corrected, send it with replace; nothing was changed.",
+    ),
+    "refused-arm": Kind(
+        409,
+        "A new row has an arm that its decision does not offer: leave it out, or offer the arm with armnesia"
+        " arms add; nothing was changed.",
+    ),
     "refused-by-vault": Kind(
         409, "The vault refuses this in its present state; armnesia verify and status say more."
     ),
@@ -78,7 +96,11 @@ KINDS = {
     "invalid-request": Kind(422, "A part of the request is not as documented; nothing was changed."),
     "invalid-value": Kind(422, "The vault does not accept a value in the request; nothing was changed."),
     "invalid-rows": Kind(422, "The rows are not a log that the vault can read; nothing was changed."),
-    "undeclared-action": Kind(422, "A row has an action that the vault does not have; nothing was changed."),
+    "undeclared-action": Kind(
+        422,
+        "A row has an action that the vault does not have; offer a new arm with armnesia arms add; nothing"
+        " was changed.",
+    ),
     "unsupported": Kind(422, "No guarantee is known for this combination; nothing was changed."),
     "another-body": Kind(422, "The Idempotency-Key was used with another request; nothing was changed."),
     "too-many-requests": Kind(429, "The token was used for more requests than its rate allows.", 1),
@@ -96,6 +118,9 @@ _BY_CLASS: Mapping[type[ArmnesiaError], str] = {
     VaultBusyError: "vault-busy",
     DatabaseError: "database-unavailable",
     SimilarNameError: "similar-name",
+    OtherColumnsError: "other-columns",
+    ChangedRecordError: "changed-record",
+    RefusedArmError: "refused-arm",
     PolicyError: "beyond-policy",
     UnknownEntryError: "no-certificate",
     VaultError: "refused-by-vault",
@@ -122,7 +147,7 @@ class ProblemDetails(BaseModel):
     status: int = Field(examples=[503])
     detail: str = Field(examples=[KINDS["vault-busy"].sentence], description="One sentence.")
     errors: list[dict[str, str]] | None = Field(
-        default=None, description="With invalid-request: each part that is not as documented, and why."
+        default=None, description="Which parts of the request it is about, the first few, and why."
     )
 
 
@@ -202,13 +227,20 @@ def problem_of_validation(errors: Iterable[Mapping[str, Any]], known: frozenset[
     return Problem(
         "invalid-request",
         errors=[
-            {"at": "/".join(_shown(part, known) for part in each["loc"]), "message": str(each["msg"])}
+            {"at": "/".join(_shown(part, known) for part in each["loc"]), "message": _message(each)}
             for each in errors
         ][:_MOST_ERRORS],
     )
 
 
 _MOST_ERRORS = 20
+_NOT_JSON = "must be JSON, sent with Content-Type: application/json"
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    """Why a part is wrong; a body that was sent as a form, or in another type, arrives as text."""
+    is_no_json = tuple(error["loc"]) == ("body",) and isinstance(error.get("input"), bytes | str)
+    return _NOT_JSON if is_no_json or error.get("type") == "json_invalid" else str(error["msg"])
 
 
 def _shown(part: object, known: frozenset[str]) -> str:

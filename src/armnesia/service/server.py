@@ -35,15 +35,15 @@ class Address:
     >>> Address("0.0.0.0", 8080)
     Traceback (most recent call last):
     armnesia.core.errors.InvalidInputError: host '0.0.0.0' can be reached from other machines, which would
-    read tokens on their way: give --tls-certificate and --tls-key, or --plain-http if only a proxy with TLS
-    can reach it
+    read tokens on their way: give --tls-certificate and --tls-key, or --behind-tls-proxy if only a proxy with
+    TLS can reach it
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
     tls_certificate: Path | None = None
     tls_key: Path | None = None
-    plain_http: bool = False
+    behind_tls_proxy: bool = False
     names: tuple[str, ...] = ()
     """Names of this host, beside `host` itself and those of loopback; requests to others are refused."""
 
@@ -55,11 +55,11 @@ class Address:
         for path in (self.tls_certificate, self.tls_key):
             if path is not None and not path.is_file():
                 raise InvalidInputError(f"{str(path)!r} must be a file")
-        if not (self.has_tls or self.plain_http or _is_loopback(self.host)):
+        if not (self.has_tls or self.behind_tls_proxy or _is_loopback(self.host)):
             raise InvalidInputError(
                 f"host {self.host!r} can be reached from other machines, which would read tokens on their"
-                " way: give --tls-certificate and --tls-key, or --plain-http if only a proxy with TLS can"
-                " reach it"
+                " way: give --tls-certificate and --tls-key, or --behind-tls-proxy if only a proxy with TLS"
+                " can reach it"
             )
         if _is_any(self.host) and not self.names:
             raise InvalidInputError(
@@ -131,7 +131,7 @@ def serve(
         headers=headers,
         processor=processor,
         hosts=hosts,
-        secure_cookies=address.has_tls or address.plain_http,
+        secure_cookies=address.has_tls or address.behind_tls_proxy,
     )
     _Server(_configuration(app, address, headers), started).run()
 

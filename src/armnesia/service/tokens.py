@@ -38,14 +38,19 @@ class Bucket:
     level: float
     seen: float
 
+    def wait(self, now: float) -> int:
+        """After how many seconds to come back; 0: there is one to take."""
+        level = self._level(now)
+        return 0 if level >= 1 else max(1, round((1 - level) / self.rate))
+
     def take(self, now: float) -> int:
         """Take one; 0, or after how many seconds to come back."""
-        self.level = min(self.burst, self.level + (now - self.seen) * self.rate)
-        self.seen = now
-        if self.level < 1:
-            return max(1, round((1 - self.level) / self.rate))
-        self.level -= 1
-        return 0
+        wait = self.wait(now)
+        self.level, self.seen = self._level(now) - (wait == 0), now
+        return wait
+
+    def _level(self, now: float) -> float:
+        return min(self.burst, self.level + (now - self.seen) * self.rate)
 
 
 class TokenGuard:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from armnesia.core.errors import ArmnesiaError, DatabaseError, VaultBusyError
@@ -69,9 +70,13 @@ class VaultWorker:
         self._groups = self._is_ending = False
         self._threads = [
             threading.Thread(target=self._write, name="vault-writer", daemon=True),
-            threading.Thread(target=self._look, name="vault-tokens", daemon=True),
+            threading.Thread(
+                target=partial(self._read, self._looks, at_once=True), name="vault-tokens", daemon=True
+            ),
             *(
-                threading.Thread(target=self._read, name=f"vault-reader-{number}", daemon=True)
+                threading.Thread(
+                    target=partial(self._read, self._reads), name=f"vault-reader-{number}", daemon=True
+                )
                 for number in range(settings.readers)
             ),
         ]
@@ -124,9 +129,7 @@ class VaultWorker:
 
     def forget(self, request: ForgetRequest) -> "Future[Forgotten]":
         """Forget people, together with whoever waits at the same time."""
-        asked = _Forget(request)
-        self._put(self._writes, asked)
-        return asked.answer
+        return self._put(self._writes, _Forget(request)).answer
 
     def write(self, function: Callable[[Vault], _Result]) -> "Future[_Result]":
         """Do something that may change the vault."""
@@ -149,19 +152,11 @@ class VaultWorker:
             raise Problem("too-busy") from None
         return job
 
-    def _read(self) -> None:
+    def _read(self, jobs: "queue.Queue[_Work | None]", *, at_once: bool = False) -> None:
         """Read for whoever waits, until the end."""
         vault: Vault | None = None
-        while (work := self._reads.get()) is not None:
-            with self._gate.shared():
-                vault = self._do(vault, work)
-        _close(vault)
-
-    def _look(self) -> None:
-        """Read small things, until the end."""
-        vault: Vault | None = None
-        while (work := self._looks.get()) is not None:
-            with self._gate.shared(at_once=True):
+        while (work := jobs.get()) is not None:
+            with self._gate.shared(at_once=at_once):
                 vault = self._do(vault, work)
         _close(vault)
 

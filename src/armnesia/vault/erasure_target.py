@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, InvalidNameError
 from armnesia.core.identifiers import UserType, normalised_request
 from armnesia.logs import label_text
 from armnesia.logs.limits import LONGEST_TEXT
@@ -65,9 +65,11 @@ class ErasureTarget:
             raise empty_request_error()
         for text in texts:
             if len(text.encode("utf-8", "surrogatepass")) > LONGEST_TEXT:
-                raise InvalidInputError(
+                raise InvalidNameError(
                     f"a name in a request must have at most {LONGEST_TEXT:,} bytes, as in a log; got one of"
-                    f" {len(text):,} characters"
+                    f" {len(text):,} characters",
+                    text,
+                    "long",
                 )
         return cls(users=texts, types=types) if users is not None else cls(records=texts, types=types)
 
@@ -114,6 +116,7 @@ class ErasureTarget:
         return self._keys[1]
 
 
-def empty_request_error() -> InvalidInputError:
+def empty_request_error() -> InvalidNameError:
     """Refuse a request with an empty name, or with none."""
-    return InvalidInputError("what to forget must name at least one user or record, none of them empty")
+    sentence = "what to forget must name at least one user or record, none of them empty"
+    return InvalidNameError(sentence, "", "empty")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from armnesia.core.identifiers import UserType
+from armnesia.logs.erasing.plan import SourceState
 from armnesia.unlearners import JointRelease, Release
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.arm_rules import ArmRule, NewRows
@@ -163,6 +164,8 @@ class Forgotten:
     fallback_because: str | None = None
     may_be_without_user: bool = False
     """Whether some of the people had no rows, while the vault holds rows without a user."""
+    not_held: tuple[str, ...] = ()
+    """The names that had no rows, unless the request was answered before; in no ledger entry and no JSON."""
 
     @property
     def records(self) -> int:
@@ -412,6 +415,22 @@ class SourceErasure:
     due: str | None
     """From when on a purge respects the retention of the table."""
 
+    @property
+    def purge_pending(self) -> bool:
+        """Whether readers no longer see the rows, while files or earlier versions still hold them."""
+        return self.state == SourceState.LOGICALLY_DELETED
+
+
+@dataclass(frozen=True)
+class DroppedSource:
+    """A source that was dropped (`rebuild --without`) before rows of forgotten people were erased there."""
+
+    number: int
+    entry: int
+    """The ledger entry that dropped it."""
+    requests: int
+    """How many requests were answered while it was counted, and are not purged there."""
+
 
 @dataclass(frozen=True)
 class SourceErasures:
@@ -420,17 +439,27 @@ class SourceErasures:
     permitted: bool
     sources: tuple[SourceErasure, ...]
     head: Head
+    dropped: tuple[DroppedSource, ...] = ()
 
     @property
     def pending(self) -> int:
         """How many requests are pending at the source where most are."""
         return max((each.pending for each in self.sources), default=0)
 
+    @property
+    def purges_pending(self) -> int:
+        """At how many sources a purge is left to do."""
+        return sum(each.purge_pending for each in self.sources)
+
     def to_dict(self) -> dict[str, Any]:
-        """The keys `permitted`, `pending`, `sources` and `head`."""
-        sources = [{**asdict(each), "remains": list(each.remains)} for each in self.sources]
-        own = {"permitted": self.permitted, "pending": self.pending}
-        return {**own, "sources": sources, "head": str(self.head)}
+        """The keys `permitted`, `pending`, `purges_pending`, `sources`, `dropped` and `head`."""
+        sources = [
+            {**asdict(each), "remains": list(each.remains), "purge_pending": each.purge_pending}
+            for each in self.sources
+        ]
+        own = {"permitted": self.permitted, "pending": self.pending, "purges_pending": self.purges_pending}
+        dropped = [asdict(each) for each in self.dropped]
+        return {**own, "sources": sources, "dropped": dropped, "head": str(self.head)}
 
 
 @dataclass(frozen=True)
@@ -459,14 +488,16 @@ class Status:
     """The key of the decision that `scores` are of; None in a vault without key columns."""
     source_erasures_pending: int | None = None
     """How many requests wait for an erasure at a source; None where none may be made."""
+    source_purges_pending: int | None = None
+    """At how many sources a purge is left to do; None where none may be made."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, and a note on who may see them; `decisions` only where there can be many.
 
-        `scores_of` only with the scores of one of them, and `source_erasures_pending` only where rows may be
-        erased at their sources.
+        `scores_of` only with the scores of one of them, `source_erasures_pending` and `source_purges_pending`
+        only where rows may be erased at their sources.
         """
-        names = ("decisions", "scores_of", "source_erasures_pending")
+        names = ("decisions", "scores_of", "source_erasures_pending", "source_purges_pending")
         optional = {name: getattr(self, name) for name in names}
         fields = {name: value for name, value in vars(self).items() if name not in optional}
         return {
@@ -679,14 +710,15 @@ class SavedCertificates:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Whether computing the statistics again changed anything."""
+    """Whether computing the statistics again changed anything, and which sources were dropped."""
 
     changed: bool
     head: Head
+    dropped: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `changed` and `head`."""
-        return {"changed": self.changed, "head": str(self.head)}
+        """The keys `changed`, `head` and `dropped`."""
+        return {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped)}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnfinishedError
+from armnesia.core.messages import system_failure
 from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
@@ -289,7 +290,14 @@ class Vault:
         another system has found them: an external vault then reads no source, and the certificate says so.
         With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
         """
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
+        asked = RequestOptions(
+            unlearner=unlearner,
+            unlearner_options=unlearner_options,
+            epsilon=epsilon,
+            delta=delta,
+            exactly=exactly,
+            rows=rows,
+        )
         target = ErasureTarget.of(users, records)
         if not erase_at_source:
             if purge or ignore_retention:
@@ -301,10 +309,13 @@ class Vault:
         done = forget(self._connection, target, asked)
         try:
             erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
-        except ArmnesiaError as error:
-            reason = str(error).replace("; nothing was changed", "")
-            raise VaultError(
-                f"{reason}; the request itself is done, and armnesia certificate show prints its certificate"
+        except (ArmnesiaError, OSError) as error:
+            what = system_failure(error) if isinstance(error, OSError) else str(error)
+            reason = what.replace("; nothing was changed", "")
+            finish = "" if "armnesia erase" in reason else "; then run armnesia erase"
+            raise UnfinishedError(
+                f"{reason}{finish}; the request itself is done, and armnesia certificate show prints its"
+                " certificate"
             ) from None
         return dataclasses.replace(
             done, certificate=certificate_of_target(self._connection, target), head=self._state().head
@@ -344,7 +355,14 @@ class Vault:
         rows: Any = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
+        asked = RequestOptions(
+            unlearner=unlearner,
+            unlearner_options=unlearner_options,
+            epsilon=epsilon,
+            delta=delta,
+            exactly=exactly,
+            rows=rows,
+        )
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(

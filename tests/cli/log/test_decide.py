@@ -104,6 +104,7 @@ def test_decide_by_says_in_how_many_decisions_the_penalty_dominates(run: Any, fo
     assert result.err == (
         "armnesia: warning: in 2 of 3 decisions, every score lies below the lowest possible reward, 0: the"
         " penalty for the number of records outweighs the means, so that mostly the counts choose the arm;"
+        " if rewards are rare, such as clicks, take --learner kl_lcb, in a vault at init;"
         " declare a narrower reward range than [0, 1] if you can defend it, collect more records, or part"
         " them by fewer keys\n"
     )

@@ -1,11 +1,17 @@
 """The command `erase`, and `forget --erase-at-source`."""
 
+import re
+import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import duckdb
+import pyarrow as pa
 import pytest
 
+from armnesia.core.errors import VaultError
 from tests.cli.examples import COLUMNS, USER_COLUMN, contents, write_clicks
 
 SOURCE = ("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN)
@@ -103,3 +109,134 @@ def test_a_managed_vault_cannot_have_the_permission(run: Any, folder: Path) -> N
     assert refused.code == 2
     assert "needs an external vault (--external)" in refused.err
     assert contents(folder) == {}
+
+
+def test_what_fails_at_the_source_after_the_request_is_not_called_refused(
+    run: Any, external: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(external))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("armnesia.logs.erasing.parquet_files.write_without", full)
+        failed = run("forget", "--user", "u1", "--erase-at-source")
+    assert failed.code == 1
+    assert f"{str(external)!r} cannot be used: No space left on device" in failed.err
+    assert "run armnesia erase; the request itself is done" in failed.err
+    assert failed.err.count("\n") == 1
+    assert run("erase").code == 0
+    assert "Source: purged" in run("certificate", "show", "--user", "u1").out
+
+
+def test_a_certificate_that_cannot_be_written_is_not_called_refused(
+    run: Any, external: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise VaultError("the file cannot be written")
+
+    monkeypatch.setattr("armnesia.vault.Certificate.save", refuse)
+    failed = run("forget", "--user", "u1", "--certificate", "u1.json")
+    assert failed.code == 1
+    assert "the request itself is done" in failed.err
+
+
+def test_names_without_records_are_listed(run: Any, external: Path) -> None:
+    done = run("forget", "--user", "u1", "--user", "nobody")
+    assert "1 of 2 named had records\nWithout records: 'nobody'\n" in done.out
+    again = run("forget", "--user", "a1", "--user", "noone", "--json")
+    assert again.json["not_held"] == ["noone"]
+    assert "noone" not in run("ledger", "--json").out
+
+
+def test_who_vouches_for_given_rows_is_said_before(run: Any, external: Path) -> None:
+    duckdb.sql(f"SELECT * FROM '{external}' WHERE person = 'u1'").write_parquet("rows.parquet")
+    printed = run("forget", "--user", "u1", "--rows", "rows.parquet", "--dry-run")
+    assert "the operator vouches for it, and the certificate would say so." in printed.out
+
+
+def test_a_dropped_source_is_named(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1")
+    done = run("rebuild", "--without", str(external))
+    assert f"Dropped: source {str(external)!r}; its rows no longer count.\nThe statistics" in done.out
+    assert run("ledger", "--json").json["entries"][-1]["dropped"] == [1]
+    assert "Source 1 was dropped by ledger entry" in run("erase", "--status").out
+    external.rename(external.with_name("copy.parquet"))
+    assert run("ingest", "copy.parquet", *COLUMNS, *USER_COLUMN).code == 0
+    assert run("erase", "--purge").code == 0
+    assert "Source: untouched" in run("certificate", "show", "--user", "u1").out
+
+
+@pytest.fixture
+def delta(folder: Path, run: Any) -> Path:
+    """The working folder with an external vault of a Delta table, which keeps old files for a week."""
+    rows = {"variant": ["A", "B"] * 4, "clicked": [1, 0] * 4, "person": [f"u{row}" for row in range(8)]}
+    path = folder / ("a-folder-with-a-rather-long-name-" * 3)
+    deltalake.write_deltalake(str(path), pa.table(rows))
+    assert run("init", "--actions", "A,B", "--external", "--may-erase-at-source").code == 0
+    assert run("ingest", f"delta:{path}", *COLUMNS, *USER_COLUMN).code == 0
+    return path
+
+
+def test_a_purge_that_has_to_wait_is_announced_and_counted(run: Any, delta: Path) -> None:
+    done = run("forget", "--user", "u1", "--erase-at-source", "--purge")
+    assert "Source: logically deleted\n" in done.out
+    (line,) = [line for line in done.out.splitlines() if "is not purged" in line]
+    moment = re.search(r"from (\S+ \S+) UTC on, run armnesia erase --purge$", line)
+    assert moment is not None
+    due = datetime.strptime(moment[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+    assert timedelta(days=6, hours=23) < due - datetime.now(UTC) < timedelta(days=7, minutes=2)
+    for printed in (run("erase", "--status"), run("erase", "--purge")):
+        assert line in printed.out
+        assert moment[1] in printed.out  # in the table too, in one line
+    found = run("erase", "--status", "--json").json
+    assert (found["pending"], found["purges_pending"]) == (0, 1)
+    assert found["sources"][0]["purge_pending"] is True
+    assert "sources to be purged" in run("status").out
+    assert run("status", "--json").json["source_purges_pending"] == 1
+    at_once = run("erase", "--purge", "--ignore-retention")
+    assert "is not purged" not in at_once.out
+    assert run("status", "--json").json["source_purges_pending"] == 0
+
+
+def test_the_table_of_sources_breaks_no_word(run: Any, delta: Path) -> None:
+    run("forget", "--user", "u1", "--erase-at-source")
+    printed = run("erase", "--status").out
+    assert f"Source 1: delta:{delta}\n" in printed
+    words = [word for line in printed.splitlines() if "│" in line for word in line.replace("│", " ").split()]
+    assert {"logically", "deleted"} <= set(words)
+    assert max(map(len, [line for line in printed.splitlines() if "│" in line])) <= 80
+
+
+def test_a_vault_without_sources_says_so(run: Any, folder: Path) -> None:
+    run("init", "--actions", "A,B", "--external", "--may-erase-at-source")
+    assert run("erase", "--status").out == "No source is counted.\n"
+
+
+def test_the_ledger_says_what_was_erased_and_rebuilt(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1", "--erase-at-source")
+    run("rebuild")
+    run("rebuild", "--without", str(external))
+    printed = " ".join(run("ledger").out.replace("│", " ").split())
+    for words in ("user_type text", "erase_source source 1: purged", "rebuild nothing changed"):
+        assert words in printed
+    assert re.search(r"rebuild (nothing )?changed; source 1 dropped", printed)
+
+
+def test_a_lost_file_is_to_be_put_back(run: Any, external: Path) -> None:
+    second = external.with_name("more.parquet")
+    shutil.copy(external, second)
+    assert run("ingest", "*.parquet", *COLUMNS, *USER_COLUMN).code == 2
+    run("rebuild", "--without", str(external))
+    assert run("ingest", "*.parquet", *COLUMNS, *USER_COLUMN).code == 0
+    second.rename(second.with_suffix(".away"))
+    for command in (("forget", "--user", "u1"), ("erase",), ("verify",)):
+        refused = run(*command)
+        assert refused.code
+        assert "put back what is gone, or to count it again, run armnesia ingest" in refused.err + refused.out
+
+
+def test_status_and_verify_say_who_may_erase(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1")
+    assert "still present; armnesia erase deletes them" in run("verify").out
+    assert re.search(r"erasure at the sources +│ permitted", run("status").out)
+    assert "where they are erased in a step of its own" in run("certificate", "show", "--user", "u1").out

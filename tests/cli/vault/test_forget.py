@@ -34,8 +34,8 @@ def test_a_dry_run_tells_the_probabilities_and_writes_nothing(run: Any, vault: P
 def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> None:
     done = run("forget", "--user", "u1", "--certificate", "u1.json", "--json").json
     assert set(done) == {
-        *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "served", "head"),
-        *("sequence", "kind", "unlearner", "level", "budget", "erasure", "pending_because"),
+        *("dry_run", "repeated", "named", "held", "not_held", "records", "counts", "served_before"),
+        *("served", "head", "sequence", "kind", "unlearner", "level", "budget", "erasure", "pending_because"),
         *("erasure_steps", "fallback_because", "may_be_without_user", "certificate", "certificate_file"),
     }
     assert (done["records"], done["served_before"], done["served"]) == (40, "B", "A")

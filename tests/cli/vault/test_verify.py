@@ -29,7 +29,7 @@ def test_verify_finds_what_was_changed_and_rebuild_repairs_it(run: Any, vault: P
     assert " problems found" in changed.out
     assert run("decide").code == 2
     rebuilt = run("rebuild", "--json").json
-    assert set(rebuilt) == {"changed", "head"}
+    assert set(rebuilt) == {"changed", "dropped", "head"}
     assert rebuilt["changed"] is True
     assert run("verify").code == 0
     assert "Nothing to change" in run("rebuild").out

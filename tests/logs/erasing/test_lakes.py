@@ -1,13 +1,16 @@
 """Erasing rows of Delta and Iceberg tables: what their logs say, what remains, and what is refused."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
 
@@ -24,6 +27,7 @@ from armnesia.logs.erasing import (
     open_eraser,
 )
 from armnesia.logs.erasing.delta_files import DeltaFolder
+from armnesia.logs.erasing.iceberg_files import TableFiles
 from armnesia.logs.lakes import delta as delta_reading
 from armnesia.logs.lakes import iceberg as iceberg_reading
 from armnesia.logs.lakes.snapshot import table_address
@@ -39,6 +43,7 @@ from tests.logs.erasing.stores import (
     made_rows,
     name_of,
     needles,
+    tuples,
 )
 from tests.logs.lakes.tables import (
     add_actions,
@@ -124,6 +129,65 @@ def test_a_retention_that_is_over_lets_files_go(table: DeltaStore) -> None:
     purged = table.eraser().purge(plan, PEOPLE)
     assert purged.state == SourceState.PURGED
     assert "the log still has version 0" in purged.remains[0], "statistics stay in the log"
+
+
+def delta_table(store: DeltaStore) -> deltalake.DeltaTable:
+    return deltalake.DeltaTable(str(store.folder))
+
+
+def vacuum(store: DeltaStore) -> None:
+    delta_table(store).vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_old_files_are_known_by_no_clock(table: DeltaStore, hours: int) -> None:
+    """The clock of the storage may be behind or ahead of that of the writer."""
+    table.with_parts(1)
+    (old,) = table.folder.glob("*.parquet")
+    moment = old.stat().st_mtime + hours * 3600
+    os.utime(old, (moment, moment))
+    _, erasure = erase(table)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+
+
+def test_files_that_came_after_the_erasure_do_not_count(table: DeltaStore) -> None:
+    rows = table.with_parts(1)
+    plan, _ = erase(table)
+    table.append(others(made_rows(1)))
+    delta_table(table).optimize.compact()
+    assert table.eraser().apply(plan, PEOPLE).state == SourceState.LOGICALLY_DELETED
+    vacuum(table)
+    table.append(others(made_rows(2)))
+    delta_table(table).optimize.compact()
+    assert len(list(table.folder.glob("*.parquet"))) > len(delta_table(table).file_uris())
+    assert table.eraser().apply(plan, PEOPLE).state == SourceState.PURGED
+    assert found_in((path.read_bytes() for path in table.folder.glob("*.parquet")), gone(rows)) == set()
+
+
+def test_files_that_were_restored_after_the_erasure_count(table: DeltaStore) -> None:
+    """The log has them as added after it."""
+    table.with_parts(1)
+    plan, _ = erase(table)
+    delta_table(table).restore(0)
+    delta_table(table).delete(f"user IN ('{ERASED[0]}', '{ERASED[1]}')")
+    erasure = table.eraser().apply(plan, PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("may name people (predicate)" in sentence for sentence in erasure.remains)
+
+
+def test_names_that_others_have_written_into_a_delta_log_are_said(table: DeltaStore) -> None:
+    table.with_parts(1)
+    delta_table(table).delete(f"user IN ('{ERASED[0]}', '{ERASED[1]}')")
+    assert table.eraser().plan(PEOPLE) is None
+    plan = table.eraser().empty_plan()
+    erasure = table.eraser().apply(plan, PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("the log still has version 0" in sentence for sentence in erasure.remains)
+    assert any("may name people (predicate)" in sentence for sentence in erasure.remains)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.PURGED
+    assert found_in(table.contents(), {ERASED[0].encode()}) == set()
+    assert len(erasure.remains) == 1, "copies"
 
 
 def test_changes_of_a_delta_table_are_purged_too(table: DeltaStore) -> None:
@@ -321,6 +385,116 @@ def test_a_purge_within_the_age_of_snapshots_keeps_them(lake: IcebergStore) -> N
     assert found_in(lake.contents(), gone(rows)) == set()
 
 
+def set_properties(lake: IcebergStore, **properties: str) -> None:
+    with lake.table().transaction() as transaction:
+        transaction.set_properties({name.replace("_", "."): text for name, text in properties.items()})
+
+
+def cut_metadata_log(lake: IcebergStore) -> None:
+    """Let the metadata forget which files of metadata were before them."""
+    with lake.table().transaction() as transaction:
+        transaction.set_properties({"write.metadata.previous-versions-max": "1"})
+    for part in (7, 8, 9):
+        lake.append(others(made_rows(part)))
+
+
+def expire_without_removal(lake: IcebergStore) -> None:
+    table = lake.table()
+    old = [each.snapshot_id for each in table.snapshots() if each != table.current_snapshot()]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+
+
+def test_files_that_no_metadata_name_are_purged(lake: IcebergStore) -> None:
+    """Left by the table's own maintenance: a compaction, and an expiry that removes no file."""
+    rows = lake.with_parts()
+    lake.table().overwrite(arrow_rows(lake.rows()))
+    expire_without_removal(lake)
+    cut_metadata_log(lake)
+    plan, _ = erase(lake)
+    set_properties(lake, **{"history_expire_max-snapshot-age-ms": "3600000"})
+    held = lake.eraser().purge(plan, PEOPLE)
+    assert held.state == SourceState.LOGICALLY_DELETED
+    before = in_order(lake.rows())
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert found_in(lake.contents(), gone(rows)) == set()
+    assert in_order(lake.rows()) == before
+
+
+def test_a_purge_that_was_interrupted_after_the_expiry_is_finished(
+    lake: IcebergStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for files outside of the table's folders, which nothing names any more."""
+    rows = lake.with_parts(1)
+    outside = tmp_path / "outside.parquet"
+    pq.write_table(arrow_rows(made_rows(1)), outside)
+    lake.table().add_files([str(outside)])
+    plan, _ = erase(lake)
+    noted = lake.eraser().with_removals(plan)
+    assert noted.removals == (str(outside),)
+    with monkeypatch.context() as patched:
+        patched.setattr(TableFiles, "remove", raise_oserror)
+        with pytest.raises(InvalidLogError, match="pyiceberg failed"):
+            lake.eraser().purge(noted, PEOPLE, ignore_retention=True)
+    cut_metadata_log(lake)
+    again = ErasurePlan.from_dict(json.loads(json.dumps(noted.to_dict())))
+    assert lake.eraser().apply(again, PEOPLE).state == SourceState.LOGICALLY_DELETED
+    assert lake.eraser().purge(again, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert not outside.exists()
+    assert found_in(lake.contents(), gone([*rows, *made_rows(1)])) == set()
+
+
+def raise_oserror(*_: Any, **__: Any) -> None:
+    raise OSError
+
+
+@pytest.mark.parametrize("reason", ["no listing", "another folder", "another table"])
+def test_folders_that_cannot_be_looked_through(
+    lake: IcebergStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    lake.with_parts(1)
+    if reason == "no listing":
+        monkeypatch.setattr("armnesia.logs.erasing.iceberg_folders._files_below", lambda *_: None)
+    elif reason == "another folder":
+        set_properties(lake, write_data_path=f"file://{tmp_path}/elsewhere")
+    else:
+        schema = arrow_rows([]).schema
+        other = lake.catalog().create_table("logs.other", schema, location=lake.table().location())
+        other.append(arrow_rows(made_rows(3)))
+    plan, _ = erase(lake)
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("not all folders that the table writes to" in sentence for sentence in erasure.remains)
+    if reason == "another table":
+        assert tuples(lake.catalog().load_table("logs.other").scan().to_arrow()) == made_rows(3)
+
+
+def test_a_file_that_may_be_needed_by_another_name_is_not_removed(lake: IcebergStore, tmp_path: Path) -> None:
+    lake.with_parts(1)
+    folder = Path(lake.table().location().removeprefix("file://"))
+    (tmp_path / "link").symlink_to(folder)
+    pq.write_table(arrow_rows(others(made_rows(1))), folder / "data" / "added.parquet")
+    lake.table().add_files([str(tmp_path / "link" / "data" / "added.parquet")])
+    plan, _ = erase(lake)
+    before = in_order(lake.rows())
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert in_order(lake.rows()) == before
+
+
+def test_each_manifest_is_read_once(lake: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.with_parts(8)
+    read: list[str] = []
+    fetch = ManifestFile.fetch_manifest_entry
+
+    def counting(self: ManifestFile, *arguments: Any, **options: Any) -> Any:
+        read.append(self.manifest_path)
+        return fetch(self, *arguments, **options)
+
+    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", counting)
+    assert TableFiles(lake.table()).unreferenced()
+    assert len(read) == len(set(read)) == 8
+
+
 def test_iceberg_tables_that_are_refused(lake: IcebergStore) -> None:
     lake.with_parts(1)
     lake.table().transaction().set_properties({"gc.enabled": "false"}).commit_transaction()
@@ -402,7 +576,7 @@ def test_paths_that_a_delta_log_encodes(table: DeltaStore) -> None:
         line for line in commit_text(table, erasure.after).splitlines() if line.startswith('{"remove"')
     ]
     assert 1 <= len(removed) < len(days)
-    unlisted = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).unlisted_files(None)
+    unlisted = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).unlisted_files()
     assert len(unlisted) == len(removed)
     assert erasure.remains[0].startswith("files that the present version")
     assert table.eraser().purge(plan, people, ignore_retention=True).state == SourceState.PURGED

@@ -325,6 +325,35 @@ def test_what_a_plan_left_that_was_never_stored_is_removed(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["a.parquet"]
 
 
+@pytest.mark.parametrize("given", ["", "day=*/part*.parquet", "**/*.parquet", "**"])
+def test_what_was_left_is_found_in_folders_whose_files_are_gone(tmp_path: Path, given: str) -> None:
+    """Killed before the plan was stored; then the log was compacted, and one folder has no files any more."""
+    for day in ("day=1", "day=2"):
+        (tmp_path / day).mkdir()
+        pq.write_table(TABLE, tmp_path / day / "part-0.parquet")
+    plan = eraser_of(tmp_path / given).plan(People.named([NAMES[1]]))
+    assert plan is not None
+    assert len(plan.files) == 2
+    (tmp_path / "day=1" / "part-0.parquet").rename(tmp_path / "day=1" / "part-9.parquet")
+    (tmp_path / "day=2" / "part-0.parquet").unlink()
+    assert eraser_of(tmp_path / given).plan(People.named(["nobody"])) is None
+    assert os.listdir(tmp_path / "day=1") == ["part-9.parquet"]
+    assert os.listdir(tmp_path / "day=2") == []
+
+
+def test_what_is_prepared_for_files_of_another_source_is_left_alone(tmp_path: Path) -> None:
+    for name in ("a.parquet", "b.parquet"):
+        pq.write_table(TABLE, tmp_path / name)
+    people = People.named([NAMES[1]])
+    plan = eraser_of(tmp_path / "b*.parquet").plan(people)
+    assert plan is not None
+    other = tmp_path / ".armnesia-by-hand"  # not the name of a file that an eraser makes
+    other.touch()
+    erase(tmp_path / "a*.parquet", people)
+    assert other.exists()
+    assert eraser_of(tmp_path / "b*.parquet").apply(plan, people).state == SourceState.PURGED
+
+
 def write_with_fault(change: Callable[[pa.Table], pa.Table]) -> Callable[..., None]:
     def write(path: str, target: str, positions: Any) -> None:
         write_without(path, target, positions)
@@ -379,3 +408,46 @@ def test_positions_across_row_groups(tmp_path: Path) -> None:
         gone = np.sort(generator.choice(1000, int(generator.integers(1, 999)), replace=False))
         write_without(path, target, gone)
         assert pq.ParquetFile(target).read().equals(TABLE.take(np.delete(np.arange(1000), gone)))
+
+
+AROUND = [multiple * 2048 + step for multiple in (1, 2, 3) for step in (-1, 0, 1, 7, 52)]
+"""Row groups of about as many rows as DuckDB reads at once."""
+
+
+@pytest.mark.parametrize("sizes", [*((first, 6543) for first in AROUND), (1, 2041), (2055,) * 4])
+def test_people_are_erased_whatever_the_sizes_of_row_groups(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+    total = sum(sizes)
+    users = [f"u{row}" for row in range(total)]
+    table = pa.table({"action": ["A"] * total, "user": users, "reward": [row % 2 for row in range(total)]})
+    path = tmp_path / "log.parquet"
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for place, size in enumerate(sizes):
+            writer.write_table(table.slice(sum(sizes[:place]), size), row_group_size=size)
+    gone = ("u0", "u307", "u1642", f"u{total - 1}")
+    erase(path, People.named(gone, UserType.TEXT))
+    assert pq.read_table(path) == without(table, *gone)
+
+
+def test_another_order_of_the_rows_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where DuckDB would hand over the rows of a condition in any order."""
+    path = tmp_path / "log.parquet"
+    pq.write_table(TABLE, path)
+
+    def in_reverse(source: str, target: str, positions: Any) -> None:
+        write_without(source, target, positions)
+        rows = pq.read_table(target)
+        pq.write_table(rows.take(list(range(len(rows)))[::-1]), target)
+
+    monkeypatch.setattr(parquet_files, "write_without", in_reverse)
+    with pytest.raises(InvalidLogError, match="would not stay the same"):
+        eraser_of(path).plan(People.named([NAMES[1], NAMES[2]], UserType.TEXT))
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(TABLE, path)
+    with pytest.raises(InvalidLogError, match=r"log\.parquet.*No such file or directory"):
+        write_without(str(path), str(tmp_path / "no-folder" / "new"), np.array([0]))
+    if os.path.exists("/dev/full"):
+        with pytest.raises(InvalidLogError, match=r"log\.parquet.*No space left on device"):
+            write_without(str(path), "/dev/full", np.array([0]))

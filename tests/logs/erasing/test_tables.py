@@ -2,7 +2,8 @@
 
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ def erase(store: Store, people: People) -> None:
 
 def open_sqlite(store: SqliteStore, table: str) -> Any:
     return open_source(f"sqlite:///{store.path}", action="action", reward="reward", table=table)
+
+
+def as_role(role: str) -> str:
+    address = postgres_url()
+    return address + f"{'&' if '?' in address else '?'}options=-c%20role%3D{role}"
 
 
 def test_values_of_every_type_in_one_column_of_sqlite(sqlite: SqliteStore) -> None:
@@ -341,9 +347,9 @@ def test_rows_that_a_policy_hides_are_not_passed_over(postgres: PostgresStore) -
         connection.execute(f"ALTER TABLE {postgres.schema}.clicks ENABLE ROW LEVEL SECURITY")
         connection.execute(f"CREATE POLICY one_page ON {postgres.schema}.clicks USING (page = 'page-1')")
     try:
-        address = postgres_url()
-        address += f"{'&' if '?' in address else '?'}options=-c%20role%3D{role}"
-        source = open_source(address, action="action", reward="reward", table=f"{postgres.schema}.clicks")
+        source = open_source(
+            as_role(role), action="action", reward="reward", table=f"{postgres.schema}.clicks"
+        )
         with pytest.raises(InvalidLogError, match="cannot be erased: PostgreSQL failed \\(SQLSTATE 42501\\)"):
             open_eraser(source).plan(PEOPLE)
     finally:
@@ -415,3 +421,67 @@ def test_rows_of_others_stay_in_a_partitioned_table(postgres: PostgresStore) -> 
     with postgres.connected() as connection:
         left = list(connection.execute(f"SELECT * FROM {table}"))
     assert in_order(left) == in_order(row for row in made_rows(0) if row[0] != name_of(1))
+
+
+@contextmanager
+def role_of(postgres: PostgresStore) -> Iterator[str]:
+    """A new role that may use the schema."""
+    role = f"{postgres.schema}_owner"
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT ALL ON SCHEMA {postgres.schema} TO {role}")
+    try:
+        yield role
+    finally:
+        with postgres.connected() as connection:
+            connection.execute(f"REASSIGN OWNED BY {role} TO CURRENT_USER")
+            connection.execute(f"DROP OWNED BY {role}")
+            connection.execute(f"DROP ROLE {role}")
+
+
+FEW = [(name_of(place % 3), "A", place / 16, "page-1") for place in range(9)]
+"""Less than a page of a table, which the server would tidy up when it is read."""
+
+
+def with_heirs(postgres: PostgresStore) -> None:
+    """All rows in a table that inherits from one that inherits from the store's."""
+    clicks, may = f"{postgres.schema}.clicks", f'{postgres.schema}."of May"'
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE TABLE {clicks}_2025 () INHERITS ({clicks})")
+        connection.execute(f"CREATE TABLE {may} () INHERITS ({clicks}_2025)")
+        with connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {may} VALUES (%s, %s, %s, %s)", FEW)
+
+
+def test_tables_that_inherit_are_purged_too(postgres: PostgresStore) -> None:
+    """Before version 18, VACUUM FULL of a table leaves them out."""
+    with_heirs(postgres)
+    name = name_of(1).encode()
+    plan = postgres.eraser().plan(PEOPLE)
+    assert plan is not None
+    postgres.eraser().apply(plan, PEOPLE)
+    assert found_in(postgres.contents(), [name])
+    assert postgres.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
+    assert not found_in(postgres.contents(), [name])
+    assert in_order(postgres.rows()) == in_order(row for row in FEW if row[0] != name_of(1))
+
+
+@pytest.mark.parametrize("foreign", ["clicks", "clicks_2025", '"of May"'])
+def test_a_table_of_another_owner_is_not_purged(postgres: PostgresStore, foreign: str) -> None:
+    """The server warns, and leaves it as it is."""
+    with_heirs(postgres)
+    with role_of(postgres) as role:
+        with postgres.connected() as connection:
+            for table in ("clicks", "clicks_2025", '"of May"'):
+                if table == foreign:
+                    connection.execute(f"GRANT SELECT, DELETE ON {postgres.schema}.{table} TO {role}")
+                else:
+                    connection.execute(f"ALTER TABLE {postgres.schema}.{table} OWNER TO {role}")
+        table = f"{postgres.schema}.clicks"
+        source = open_source(as_role(role), action="action", reward="reward", table=table)
+        plan = open_eraser(source).plan(PEOPLE)
+        assert plan is not None
+        open_eraser(source).apply(plan, PEOPLE)
+        held = open_eraser(source).purge(plan, PEOPLE)
+        assert held.state == SourceState.LOGICALLY_DELETED
+        assert "not all could be written again" in held.remains[0]

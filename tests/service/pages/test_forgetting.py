@@ -124,7 +124,9 @@ def test_a_list_is_one_request_and_everybody_gets_a_certificate(sqlite_place: Pl
         assert "1 name of which the vault holds nothing" in previewed.text
         answer = client.confirm(previewed)
         assert "160 records deleted." in answer.text
-        archive = zipfile.ZipFile(io.BytesIO(client.get(f"{answer.url.path}/certificates.zip").content))
+        file = client.get(f"{answer.url.path}/certificates.zip")
+        assert file.headers["content-disposition"] == 'attachment; filename="certificates-2.zip"'
+        archive = zipfile.ZipFile(io.BytesIO(file.content))
         index = list(csv.DictReader(io.StringIO(archive.read("index.csv").decode())))
         assert [row["name"] for row in index] == ["nobody-here", *MANY[:40]]
         with served.place.open() as vault:
@@ -165,14 +167,19 @@ def test_records_by_their_ids(served: Served, client: PageClient) -> None:
         ({}, None, "Type or paste at least one name, or choose a file."),
         ({"names": " \n "}, None, "Type or paste at least one name"),
         ({"names": "\n".join(map(str, range(1001)))}, None, "At most 1,000 names are taken at once"),
-        ({"names": "a"}, b"b\n", "Give names or a file, not both."),
-        ({}, b"a,b\n1,2\n", "The file has 2 columns; say which of them has the names."),
-        ({"column": "c"}, b"a,b\n1,2\n", "does not have this column."),
+        ({"names": "a"}, b"b\n", "Give names or a file, not both"),
+        ({}, b"a,b\n1,2\n", "The file has 2 columns: a, b; say which of them has the names, and choose"),
+        ({}, b"\xef\xbb\xbfcustomer;reason\n1;2\n", "2 columns: customer, reason; say which"),
+        ({}, b"customer\treason\n1\t2\n", "2 columns: customer, reason; say which"),
+        ({"column": "c"}, b"a,b\n1,2\n", "none of them is called “c”"),
+        ({"column": "a"}, b"a,a\n1,2\n", "several of them are called “a”"),
         ({"column": "a"}, b"a,b\n1\n", "line 2 has not."),
         ({"column": "a"}, b"a,b\n,2\n", "line 2 has none."),
-        ({}, b"\xff\xfe\x00", "must be text or CSV, in UTF-8."),
-        ({}, b"", "The file is empty."),
-        ({"names": "user"}, None, "is the user column"),
+        ({}, b"\xff\xfe\x00", "must be text or CSV, in UTF-8"),
+        ({}, b"", "The file is empty"),
+        ({"names": "user"}, None, "“user” is the heading of the column"),
+        ({"names": "bell\a"}, None, "has a character that cannot be seen"),
+        ({"names": "x" * 70_000}, None, "longer than any name"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(
@@ -184,6 +191,57 @@ def test_what_is_wrong_is_said_in_one_sentence(
     (error,) = re.findall(r'<p class="error" id="error" role="alert">(.*?)</p>', answer.text)
     assert sentence in error.replace("&#39;", "'")
     assert f">{fields.get('names', '').strip()}</textarea>" in answer.text
+    assert f'name="column" value="{fields.get("column", "")}"' in answer.text
+    assert not re.search("--|exactly|=True", error), "options of programs mean nothing here"
+    beside = re.search(
+        r'id="(\w+)" [^>]*aria-describedby="(?:hint )?error" aria-invalid="true"', answer.text, re.S
+    )
+    assert beside is not None
+    assert beside[1] == (
+        "names" if file is None else "column" if "called" in error or "say" in error else "file"
+    )
+
+
+@pytest.mark.parametrize("file", ["id;who\r\n1;{}\r\n", "\ufeffid\twho\n1\t{}\n", 'id,"who, then"\n1,{}\n'])
+def test_lists_of_any_spreadsheet(shared_client: PageClient, file: str) -> None:
+    column = "who, then" if "then" in file else "who"
+    files = {"files": {"file": ("list.csv", file.format(PEOPLE[4]).encode(), "text/csv")}}
+    answer = shared_client.post("/page/forget/preview", {"column": column}, **files)
+    assert f'<span class="who">{PEOPLE[4]}</span>' in answer.text
+    assert "Forget 1 person" in answer.text
+
+
+def test_one_can_come_back_to_a_preview(served: Served, client: PageClient) -> None:
+    previewed = client.preview(PEOPLE[0])
+    assert previewed.history[0].status_code == 303
+    assert previewed.url.path == f"/page/forget/previews/{prepared_in(previewed)}"
+    assert client.get(previewed.url.path).text == previewed.text
+    done = client.confirm(previewed)
+    assert client.get(previewed.url.path).url == done.url, "it was confirmed"
+    with at_the_page(served) as other:
+        assert other.get(previewed.url.path).status_code == 409
+
+
+def test_decisions_that_change_come_first(sqlite_place: Place) -> None:
+    """In the last of 40 decisions, one person's records alone make B better."""
+    log: dict[str, list[Any]] = {"action": [], "reward": [], "user": [], "page": []}
+    for page in range(40):
+        rows = [("A", 1.0, "other")] * 60 + [("B", 0.0, "other")] * 60 + [("A", 1.0, "star")]
+        if page == 39:
+            rows = [("A", 0.5, "other")] * 60 + [("B", 0.0, "other")] * 60 + [("B", 1.0, "star")] * 400
+        for action, reward, user in rows:
+            for name, value in zip(log, (action, reward, user, f"page {page}"), strict=True):
+                log[name].append(value)
+    log["id"] = list(range(len(log["user"])))
+    with serving(sqlite_place, BY_PAGE, log=log) as running, at_the_page(running) as client:
+        previewed = client.preview("star")
+        body = previewed.text.split("<h2>Records by decision and arm</h2>")[1]
+        assert "page 39" in re.findall(r'<th scope="row">(.*?)</th>', body, re.S)[0]
+        assert "and 20 more decisions." in body
+        answer = client.confirm(previewed)
+        first = re.findall(r"<tr>(.*?)</tr>", answer.text.split("<tbody>")[1], re.S)[0]
+        assert "page 39" in first
+        assert "changed" in first
 
 
 def test_a_preview_is_kept_by_its_session_only(served: Served, client: PageClient) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +15,7 @@ from armnesia.logs.erasing.delta_files import DeltaFolder
 from armnesia.vault import Certificate, Configuration, LedgerCopy, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from tests.databases import Place
-from tests.logs.erasing.stores import Row, Store, in_order, made_rows, name_of
+from tests.logs.erasing.stores import IcebergStore, Row, Store, in_order, made_rows, name_of
 from tests.vault.erasable_logs import (
     KINDS,
     PERMITTED,
@@ -148,6 +149,61 @@ def test_a_retention_is_respected_unless_it_is_ignored(delta: Store, sqlite_plac
         assert certificate.verify(vault.public_keys(), ledger=ledger_of(vault)) == [], "it was true then"
         assert_is_plain(vault, rows, [FIRST])
         assert traces(delta, sqlite_place, of((FIRST,), rows)) == set()
+
+
+def test_an_erasure_tells_nothing_of_people_who_were_forgotten_later(
+    delta: Store, sqlite_place: Place
+) -> None:
+    """Their rows were deleted by another tool, in files that are younger than the erasure."""
+    delta.with_parts(1)
+    table = deltalake.DeltaTable(str(delta.folder))
+    with counted_vault(sqlite_place, delta) as vault:
+        vault.forget(users=[FIRST], erase_at_source=True)
+        table.update_incremental()
+        table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+        assert vault.erase_at_sources(purge=True).sources[0].state == "purged"
+        known = set(delta.folder.glob("*.parquet"))
+        delta.append([("latecomer", "A", 0.5, "page-1"), (THIRD, "B", 0.25, "page-1")])
+        (young,) = set(delta.folder.glob("*.parquet")) - known
+        os.utime(young, (young.stat().st_mtime + 60,) * 2)
+        ingest(vault, delta)
+        vault.forget(users=["latecomer"])
+        table.update_incremental()
+        table.delete("user = 'latecomer'")
+        ingest(vault, delta)
+        assert vault.erase_at_sources().sources[0].state == "logically deleted"
+        assert state_of(vault, "latecomer") == "logically deleted"
+        assert vault.erase_at_sources(purge=True).sources[0].state == "logically deleted"
+        assert vault.erase_at_sources(purge=True, ignore_retention=True).sources[0].state == "purged"
+        assert state_of(vault, "latecomer") == "purged"
+        assert not young.exists()
+
+
+def test_a_purge_of_an_iceberg_table_that_was_interrupted_is_finished(
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after the snapshots expired; then the table's writer went on, and its metadata forgot them."""
+    log = make_log("iceberg", tmp_path / "log", monkeypatch)
+    rows = log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        vault.forget(users=[FIRST], erase_at_source=True)
+        with monkeypatch.context() as patched:
+            patched.setattr("armnesia.logs.erasing.iceberg.TableFiles.remove", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                vault.erase_at_sources(purge=True, ignore_retention=True)
+        assert isinstance(log, IcebergStore)
+        with log.table().transaction() as transaction:
+            transaction.set_properties({"write.metadata.previous-versions-max": "1"})
+        for part in (1, 2, 3):
+            log.append(without((FIRST,), made_rows(part)))
+        ingest(vault, log)
+        assert vault.erase_at_sources().sources[0].state == "logically deleted"
+        assert vault.erase_at_sources(purge=True, ignore_retention=True).sources[0].state == "purged"
+        assert traces(log, sqlite_place, of((FIRST,), rows)) == set()
+
+
+def interrupt(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def test_single_records_are_erased_by_their_ids(tmp_path: Path, sqlite_place: Place) -> None:

@@ -12,7 +12,7 @@ from armnesia.vault import Configuration
 from tests.conftest import Outcome
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import dumped
-from tests.vault.state.test_external_records import NAMED, ROWS, counts, filled, source, sums, write
+from tests.vault.state.test_external_records import EXTERNAL, NAMED, ROWS, counts, filled, source, sums, write
 
 __all__ = ["source"]
 ANN = [row for row in ROWS if row[2] == "ann"]
@@ -60,8 +60,8 @@ def test_names_are_found_in_every_spelling_and_rows_by_their_ids(
     [
         (ROWS, "2 of the 4 given rows belong to nobody in the request"),
         (OTHERS, "2 of the 2 given rows belong to nobody"),
-        ([], "no row is given of 1 of the 1 name in the request"),
-        ([*ANN, *ANN], "the vault has not counted the given rows"),
+        ([], "no counted row is given of 1 of the 1 name in the request"),
+        ([*ANN, *((*row[:3], f"again-{row[3]}") for row in ANN)], "the vault has not counted the given rows"),
     ],
 )
 def test_rows_that_cannot_be_those_of_the_request_are_refused(
@@ -93,6 +93,74 @@ def test_rows_of_a_second_source_have_its_columns(place: Place, source: Path, tm
         assert vault.ingest(str(second), **names, other_columns=True).added == 2
         assert vault.forget(users=["dan"], rows=given(tmp_path, more[:1], header=header)).records == 1
         assert counts(vault) == sums([*ROWS, more[1]])
+        assert vault.verify().holds
+
+
+def test_only_rows_that_satisfy_the_conditions_of_the_source_count(place: Place, tmp_path: Path) -> None:
+    header = "action,reward,who,country"
+    of_ann = [("A", "0.5", "ann", "DE"), ("A", "0.25", "ann", "FR")]
+    others = [("A", "1.0", "bob", "DE"), ("B", "1.0", "bob", "DE"), ("A", "0.25", "cem", "FR")]
+    log = write(tmp_path / "log.csv", [*of_ann, *others], header)
+    with place.create(EXTERNAL) as vault:
+        assert vault.ingest(str(log), user="who", where="country = DE").added == 3
+        before = dumped(vault)
+        without = [row[:3] for row in of_ann]
+        with pytest.raises(VaultError, match=r"cannot be compared with the conditions of source.*country"):
+            vault.forget(users=["ann"], rows=given(tmp_path, without, header="action,reward,who"))
+        with pytest.raises(VaultError, match="no counted row is given of 1 of the 1 name"):
+            vault.forget(users=["cem"], rows=given(tmp_path, others[2:], header=header))
+        assert dumped(vault) == before
+        assert vault.forget(users=["ann"], rows=given(tmp_path, of_ann, header=header)).records == 1
+        assert counts(vault) == sums(others[:2])
+        assert vault.verify().holds
+
+
+def test_rows_of_sources_with_different_conditions_are_refused(place: Place, tmp_path: Path) -> None:
+    header = "action,reward,who,country"
+    rows = [("A", "0.5", "ann", "DE"), ("B", "0.25", "bob", "FR")]
+    with place.create(EXTERNAL) as vault:
+        vault.ingest(str(write(tmp_path / "a.csv", rows, header)), user="who", where="country = DE")
+        vault.ingest(str(write(tmp_path / "b.csv", rows, header)), user="who")
+        before = dumped(vault)
+        with pytest.raises(VaultError, match=r"a\.csv' or of source '.*b\.csv', which are counted with diff"):
+            vault.forget(users=["ann"], rows=given(tmp_path, rows[:1], header=header))
+        assert dumped(vault) == before
+
+
+def test_rows_without_ids_are_refused_once_records_were_forgotten(place: Place, tmp_path: Path) -> None:
+    """A row that was forgotten by its id must not be taken away twice, whichever source is the first."""
+    plain = write(tmp_path / "plain.csv", [row[:3] for row in OTHERS], "action,reward,who")
+    log = write(tmp_path / "log.csv", ROWS)
+    with place.create(EXTERNAL) as vault:
+        vault.ingest(str(plain), user="who")
+        vault.ingest(str(log), user="who", id="id", other_columns=True)
+        vault.forget(records=["r1"])
+        before = dumped(vault)
+        with pytest.raises(VaultError, match=r"must name the id of each in a column.*subtracted twice"):
+            vault.forget(
+                users=["ann"], rows=given(tmp_path, [row[:3] for row in ANN], header="action,reward,who")
+            )
+        assert dumped(vault) == before
+        assert vault.forget(users=["ann"], rows=given(tmp_path, ANN)).records == 1
+        assert counts(vault) == sums([*OTHERS, *OTHERS])
+        assert vault.verify().holds
+
+
+def test_rows_without_names_are_refused_once_people_were_forgotten(place: Place, tmp_path: Path) -> None:
+    nameless = write(
+        tmp_path / "nameless.csv", [(*row[:2], f"n{row[3]}") for row in OTHERS], "action,reward,id"
+    )
+    log = write(tmp_path / "log.csv", ROWS)
+    with place.create(EXTERNAL) as vault:
+        vault.ingest(str(nameless), id="id")
+        vault.ingest(str(log), user="who", id="id", other_columns=True)
+        vault.forget(users=["ann"])
+        before = dumped(vault)
+        rows = given(tmp_path, [(*ANN[0][:2], ANN[0][3])], header="action,reward,id")
+        with pytest.raises(VaultError, match=r"must name the user of each in a column.*subtracted twice"):
+            vault.forget(records=["r1"], rows=rows)
+        assert dumped(vault) == before
+        assert vault.forget(records=["r1"], rows=given(tmp_path, ANN[:1])).records == 0
         assert vault.verify().holds
 
 
@@ -134,3 +202,27 @@ def test_the_command_line_takes_rows(run: Callable[..., Outcome], tmp_path: Path
     refused = run("forget", *where, "--user", "bob", "--rows", given(tmp_path, ANN))
     assert refused.code == 2
     assert "belong to nobody in the request" in refused.err
+
+
+def test_a_row_that_is_given_twice_is_refused_by_its_id(place: Place, source: Path, tmp_path: Path) -> None:
+    """Though the statistics could contain both: somebody else has a row of the same arm and reward."""
+    more = [("A", "0.5", "ann", "r8"), ("A", "0.5", "zoe", "r9"), ("A", "0.5", "yan", "r10")]
+    with filled(place, source) as vault:
+        vault.ingest(write(tmp_path / "more.csv", more), **NAMED)
+        before = dumped(vault)
+        rows = given(tmp_path, [*ANN, more[0], more[0]])
+        for asked in (vault.preview, vault.forget):
+            with pytest.raises(VaultError, match="1 of the 3 ids of the given rows are there more than once"):
+                asked(users=["ann"], rows=rows)
+        assert dumped(vault) == before
+        assert vault.forget(users=["ann"], rows=given(tmp_path, [*ANN, more[0]])).records == 3
+        assert vault.verify().holds
+
+
+def test_a_row_too_many_is_what_verify_may_have_found(place: Place, source: Path, tmp_path: Path) -> None:
+    header, more = "action,reward,who", [("A", "0.5", "ann"), ("A", "0.5", "zoe")]
+    columns: dict[str, Any] = {"action": "action", "reward": "reward", "user": "who"}
+    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        vault.ingest(write(tmp_path / "more.csv", more, header), **columns)
+        vault.forget(users=["ann"], rows=given(tmp_path, [more[0], more[0]], header=header))
+        assert any("not all of it, or more" in problem for problem in vault.verify().problems)

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from armnesia.core.errors import VaultError
 from armnesia.logs import Source
-from armnesia.vault import Configuration
+from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 from tests.vault.plain_vault import Record, write_csv
+from tests.vault.raw_vaults import dumped
 
 ROWS = [Record("A", 4, "ann", "1"), Record("B", 0, "bob", "2"), Record("B", 4, None, "3")]
 
@@ -42,3 +44,57 @@ def test_an_id_that_stands_far_apart_in_a_source_is_one_row(
         assert (found.problems, found.notes, found.records) == ((), (), 3)
         assert vault.forget(users=["ann"]).counts == {"A": 1, "B": 0}
         assert vault.verify().problems == ()
+
+
+def external(place: Place) -> Vault:
+    return place.create(Configuration(actions=("A", "B"), mode="external"))
+
+
+def day(folder: Path, number: int, rows: list[Record]) -> Path:
+    path = folder / f"day={number}" / "part.csv"
+    path.parent.mkdir(parents=True)
+    write_csv(path, rows)
+    return path.parent
+
+
+def test_a_folder_inside_a_counted_one_is_not_a_source_of_its_own(
+    sqlite_place: Place, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    day(lake, 1, ROWS[:2])
+    with external(sqlite_place) as vault:
+        vault.ingest(str(lake), user="user", id="id")
+        inner = day(lake, 2, ROWS[2:])
+        link = tmp_path / "link"
+        link.symlink_to(inner)
+        for path in (inner, inner / "*.csv", link):
+            before = dumped(vault)
+            with pytest.raises(VaultError, match=f"lies within source '{lake}'.* run armnesia ingest {lake}"):
+                vault.ingest(str(path), user="user", id="id")
+            assert dumped(vault) == before
+        assert vault.ingest(str(lake), user="user", id="id").added == 1
+        assert vault.verify().problems == ()
+
+
+def test_a_folder_around_a_counted_one_is_not_a_source_of_its_own(
+    sqlite_place: Place, tmp_path: Path
+) -> None:
+    inner = day(tmp_path / "lake", 1, ROWS[:2])
+    day(tmp_path / "lake", 0, ROWS[2:])
+    with external(sqlite_place) as vault:
+        vault.ingest(str(inner), user="user", id="id")
+        with pytest.raises(VaultError, match="its rows would count twice; nothing was changed"):
+            vault.ingest(str(tmp_path / "lake"), user="user", id="id")
+        (inner / "part.csv").unlink()
+        write_csv(inner / "other.csv", ROWS[:1])
+        with pytest.raises(VaultError, match=f"lies within source '{inner}'"):
+            vault.ingest(str(tmp_path / "lake"), user="user", id="id")
+
+
+def test_the_file_that_two_sources_share_is_the_first_by_name(sqlite_place: Place, tmp_path: Path) -> None:
+    for name in "hfgabdce":
+        write_csv(tmp_path / f"{name}.csv", ROWS)
+    with external(sqlite_place) as vault:
+        vault.ingest(str(tmp_path / "[b-z].csv"), user="user", id="id")
+        with pytest.raises(VaultError, match=r"^'[^']*/b\.csv' is part of source"):
+            vault.ingest(str(tmp_path / "*.csv"), user="user", id="id")

@@ -1,6 +1,7 @@
 """The command `erase`."""
 
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
 
 import typer
 
@@ -8,7 +9,10 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import IgnoreRetention, Purge, VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import counted
 from armnesia.vault import SourceErasure, SourceErasures
+
+_LONGEST_IN_A_LINE = 22
 
 
 @with_vault_options
@@ -32,12 +36,14 @@ def erase(
             found = vault.source_erasures()
         else:
             found = vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
-    columns = ["source", "", "state", "requests since", "versions", "purge from"]
+    columns = ["source", "state", "requests since", "versions", "purge from"]
     rows = [
-        [each.number, each.name, _state(each), each.pending, _versions(each), each.due or ""]
+        [each.number, _state(each), each.pending, _versions(each), _minute(each.due)]
         for each in found.sources
     ]
-    print_result(found.to_dict, as_json, table("Sources", columns, rows), *_lines(found))
+    shown: list[Any] = [f"Source {each.number}: {each.name}" for each in found.sources]
+    shown.append(table("Erased", columns, rows, unwrapped=columns[3:]) if rows else "No source is counted.")
+    print_result(found.to_dict, as_json, *shown, *_lines(found))
 
 
 def _state(each: SourceErasure) -> str:
@@ -45,13 +51,52 @@ def _state(each: SourceErasure) -> str:
 
 
 def _versions(each: SourceErasure) -> str:
-    return "" if each.after is None else f"{each.before} to {each.after}"
+    if each.after is None:
+        return ""
+    versions = f"{each.before} to {each.after}"
+    return versions if len(versions) <= _LONGEST_IN_A_LINE else f"{each.before}\nto {each.after}"
+
+
+def _minute(due: str | None) -> str:
+    """A time of UTC to the minute, after it.
+
+    >>> _minute("2026-11-23T23:29:06+00:00")
+    '2026-11-23 23:30'
+    """
+    if due is None:
+        return ""
+    moment = datetime.fromisoformat(due).astimezone(UTC) + timedelta(minutes=1, microseconds=-1)
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def purge_lines(found: SourceErasures) -> list[str]:
+    """Where a purge is left to do, from when on, and by which command."""
+    lines = []
+    for each in found.sources:
+        if each.purge_pending:
+            waits = each.due is not None and datetime.fromisoformat(each.due) > datetime.now(UTC)
+            then = f"from {_minute(each.due)} UTC on, run" if waits else "run"
+            lines.append(
+                f"Source {each.number} is not purged: files or earlier versions still hold the rows; {then}"
+                " armnesia erase --purge"
+            )
+    return lines
 
 
 def _lines(found: SourceErasures) -> list[str]:
-    """What remains at each source, and whether anything may be erased."""
+    """What is left to do and what remains at each source, and whether anything may be erased."""
     lines = [
-        f"Remains at source {each.number}: {sentence}" for each in found.sources for sentence in each.remains
+        *purge_lines(found),
+        *(
+            f"Remains at source {each.number}: {sentence}"
+            for each in found.sources
+            for sentence in each.remains
+        ),
+    ]
+    lines += [
+        f"Source {each.number} was dropped by ledger entry {each.entry} before rows were purged there; in"
+        f" certificates it stays as it was: {counted(each.requests, 'request')}."
+        for each in found.dropped
     ]
     if not found.permitted:
         lines.append("This vault may not erase rows at its sources: it was created without that permission.")

@@ -11,6 +11,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
+from armnesia.cli.vault.erase import purge_lines
 from armnesia.cli.vault.options import (
     IgnoreRetention,
     Purge,
@@ -18,7 +19,7 @@ from armnesia.cli.vault.options import (
     epsilon_and_delta,
     with_vault_options,
 )
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, UnfinishedError, VaultError
 from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
@@ -29,6 +30,10 @@ _LEAST_SHOWN = 0.0005
 _WITHOUT_USER = (
     "The vault also holds rows without a user, and cannot tell whose they are: if rows of this request are"
     " among them, forget them by their ids (--records)."
+)
+_VOUCHED = (
+    "The given rows would count as all rows of this request: the operator vouches for it, and the certificate"
+    " would say so."
 )
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
@@ -97,7 +102,7 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            print_result(found.to_dict, as_json, *_preview_lines(found))
+            print_result(found.to_dict, as_json, *_preview_lines(found), *([_VOUCHED] if rows else []))
             return
         done = vault.forget(
             **named,
@@ -106,20 +111,22 @@ def forget(
             purge=purge,
             ignore_retention=ignore_retention,
         )
+        left = purge_lines(vault.source_erasures()) if erase_at_source else []
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
             done.certificate.save(certificate)
         except VaultError as error:
-            raise VaultError(
+            raise UnfinishedError(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
     lines = _lines(done, certificate, ignored=done.repeated and asked)
     print_result(
-        lambda: {**done.to_dict(), "certificate_file": certificate},
+        lambda: {**done.to_dict(), "not_held": list(done.not_held), "certificate_file": certificate},
         as_json,
         *lines,
+        *left,
         *erasure_hint(done, named),
     )
 
@@ -178,7 +185,6 @@ def _preview_lines(found: Preview) -> list[Any]:
         return [
             _decisions_table(found.records, found.decisions, found.release),
             *_named_lines(found),
-            *_not_held_lines(found),
             *found.method_lines,
             f"Guarantee of all releases together: {found.release.guarantee}",
             f"Nothing was changed. {SCREEN_ONLY}",
@@ -189,7 +195,6 @@ def _preview_lines(found: Preview) -> list[Any]:
         return [
             f"{_NOTHING_HELD} {_left_out(found, 'would be')}",
             *_named_lines(found),
-            *_not_held_lines(found),
             "Nothing was changed.",
         ]
     rows = [[action, count, found.probabilities[action]] for action, count in found.counts.items()]
@@ -200,7 +205,6 @@ def _preview_lines(found: Preview) -> list[Any]:
             rows,
         ),
         *_named_lines(found),
-        *_not_held_lines(found),
         *found.method_lines,
         f"Guarantee: {found.release.guarantee}",
         f"Nothing was changed. {SCREEN_ONLY}",
@@ -223,10 +227,13 @@ def _decisions_table(records: int, decisions: Sequence[TouchedDecision], release
 
 
 def _named_lines(found: Forgotten | Preview) -> list[str]:
-    """How many of several named had records, where others may be, and why another unlearner answers."""
+    """Which of several named had records, where others may be, and why another unlearner answers."""
     lines = []
     if found.named > 1 and not found.repeated:
         lines.append(f"{found.held} of {found.named} named had records")
+    if found.named > 1 and found.not_held:
+        all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
+        lines.append(f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}")
     if found.may_be_without_user:
         lines.append(_WITHOUT_USER)
     if found.decided_again:
@@ -243,11 +250,3 @@ def _left_out(found: Forgotten | Preview, verb: str) -> str:
     """What a request changes even if nothing is held: it concerns a name that was mistyped, too."""
     names = "this name" if found.named == 1 else "these names"
     return f"Later rows of {names} {verb} left out from now on; armnesia readmit reverts that."
-
-
-def _not_held_lines(found: Preview) -> list[str]:
-    """Which of several names have no records."""
-    if found.named == 1 or not found.not_held:
-        return []
-    all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
-    return [f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}"]

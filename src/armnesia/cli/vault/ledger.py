@@ -1,6 +1,6 @@
 """The command `ledger`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,4 +99,20 @@ def _details(entry: Entry) -> str:
         where = equations(fields["where"])
         new_rows = f"; new rows: {fields['new_rows']}" if "new_rows" in fields else ""
         return f"{fields['arm']}{f' where {where}' if where else ''}{new_rows}"
+    if entry.kind == "rebuild":
+        return _rebuilt(fields)
+    if entry.kind == "erase_source":
+        return f"source {fields['source']}: {fields['state']}"
+    if entry.kind == "user_type":
+        return str(fields["user_type"])
     return counted(fields["replaced"], "row replaced", "rows replaced") if entry.kind == "correct" else ""
+
+
+def _rebuilt(fields: Mapping[str, Any]) -> str:
+    """What a rebuild did; older entries say how many sources were dropped, and not which."""
+    what = "changed" if fields["changed"] else "nothing changed"
+    numbers = fields.get("dropped", ())
+    which = f"source {', '.join(map(str, numbers))}" if numbers else ""
+    if not numbers and fields.get("sources_dropped"):
+        which = counted(fields["sources_dropped"], "source")
+    return f"{what}; {which} dropped" if which else what

@@ -27,5 +27,8 @@ def rebuild(
         counting_rows(quiet=as_json) as progress,
     ):
         done = vault.rebuild(without=without or (), progress=progress)
-    text = "The statistics were recomputed and have changed." if done.changed else "Nothing to change."
-    print_result(done.to_dict, as_json, text)
+    dropped = [f"Dropped: source {name!r}; its rows no longer count." for name in done.dropped]
+    text = "The statistics were recomputed and have changed."
+    if not done.changed:
+        text = "The statistics have not changed." if dropped else "Nothing to change."
+    print_result(done.to_dict, as_json, *dropped, text)

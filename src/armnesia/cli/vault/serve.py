@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from armnesia.cli.vault.demo_vault import demo_vault
+from armnesia.cli.vault.flights_vault import demo_vault
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError, MissingExtraError
 
@@ -25,9 +25,9 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="The certificate of the host, with its chain, as PEM.")
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key, as PEM.")] = None,
-    plain_http: Annotated[
+    behind_tls_proxy: Annotated[
         bool,
-        typer.Option("--plain-http", help="Other machines connect without TLS: a proxy in front has it."),
+        typer.Option("--behind-tls-proxy", help="Only a proxy with TLS, or this machine, can reach it."),
     ] = False,
     host_name: Annotated[
         list[str] | None,
@@ -78,7 +78,7 @@ def serve(
             raise
         raise MissingExtraError.naming("The service", "service") from None
     _check_demo(context, demo, demo_folder)
-    address = server.Address(host, port, tls_certificate, tls_key, plain_http, tuple(host_name or ()))
+    address = server.Address(host, port, tls_certificate, tls_key, behind_tls_proxy, tuple(host_name or ()))
     processor = None
     if opendsr_domain is not None:
         if opendsr_certificate is None or opendsr_key is None:

@@ -12,6 +12,8 @@ from armnesia.cli.vault.served import equations, key_in, served_text
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import OPERATOR_ONLY, HeldSource
 
+_PERMISSION = {True: "permitted", False: "not permitted when the vault was created"}
+
 
 @with_vault_options
 def status(
@@ -54,8 +56,18 @@ def status(
         *([["rows replaced by corrections", found.replaced]] if found.replaced else []),
         ["erasure", found.erasure],
         *(
+            [["erasure at the sources", _PERMISSION[configuration.may_erase_at_source]]]
+            if found.sources
+            else []
+        ),
+        *(
             [["requests to be erased at the sources", f"{found.source_erasures_pending}: armnesia erase"]]
             if found.source_erasures_pending
+            else []
+        ),
+        *(
+            [["sources to be purged", f"{found.source_purges_pending}: armnesia erase --status says when"]]
+            if found.source_purges_pending
             else []
         ),
         *([["succeeded by", ", ".join(configuration.successors)]] if configuration.successors else []),

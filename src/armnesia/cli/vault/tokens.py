@@ -1,5 +1,6 @@
 """The commands `token create`, `token list` and `token revoke`."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -21,13 +22,13 @@ def token_create(
     """Make a token for the service; it is printed once, and stored nowhere."""
     with options.open() as vault:
         made = vault.create_token(role, name=name, days=days)
-    print_result(
-        made.to_dict,
-        as_json,
-        made.text,
-        f"Token {made.token.number}, {made.token.role}, accepted until {made.token.expires}. It is not"
-        " stored: keep it like a password.",
-    )
+    print_result(made.to_dict, as_json, made.text)
+    if not as_json:  # on stderr, so that TOKEN=$(armnesia token create …) is the token alone
+        print(
+            f"Token {made.token.number}, {made.token.role}, accepted until {made.token.expires}. It is not"
+            " stored: keep it like a password.",
+            file=sys.stderr,
+        )
 
 
 @with_vault_options

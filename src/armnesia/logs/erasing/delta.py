@@ -12,6 +12,7 @@ from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
 from armnesia.logs.columns import quoted
+from armnesia.logs.erasing.delta_commits import TOKEN, new_files, values_of_kind, words_that_may_name
 from armnesia.logs.erasing.delta_files import DeltaFolder
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
@@ -19,11 +20,8 @@ from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
 
-_TOKEN = "armnesiaErasure"
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _RETENTION = ("delta.deletedFileRetentionDuration", "interval 1 week")
-_WORDS = {"mergePredicate", "matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates"}
-"""What a commit may say of a merge; anything else might hold names."""
 _COPIES = "copies of the table remain: clones, versions of the object store, backups"
 
 
@@ -87,7 +85,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 source_alias="s",
                 target_alias="t",
                 streamed_exec=True,
-                commit_properties=CommitProperties(custom_metadata={_TOKEN: plan.token}),
+                commit_properties=CommitProperties(custom_metadata={TOKEN: plan.token}),
             ).when_matched_delete().execute()
 
     def _take_back(self, done: Deletion) -> str:
@@ -98,7 +96,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
             log.table.restore(done.before)
         return f"version {done.before} was restored"
 
-    def _remove_old(self, *, at_once: bool) -> None:
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Remove data files and, at once, the entries of the log before the present version."""
         folder = DeltaFolder(DeltaLog(self._name))
         with self._failures_in_words():
@@ -109,33 +107,28 @@ class DeltaEraser(LakeEraser[DeltaSource]):
     def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
         log = DeltaLog(self._name)
         for version in range((plan.version or 0) + 1, log.table.version() + 1):
-            if _of_kind(log.actions_of(version) or [], "commitInfo", _TOKEN) == [plan.token]:
+            if values_of_kind(log.actions_of(version) or [], "commitInfo", TOKEN) == [plan.token]:
                 return Deletion(version - 1, version)
         return None
 
     def _outcome(self, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()
-        log = source.history
+        log, last = source.history, source.history.table.version()
         folder = DeltaFolder(log)
-        actions = [] if done is None else log.actions_of(done.after) or []
-        unlisted = folder.unlisted_files(_committed_at(actions))  # later ones have no such rows
-        remains = [*_unlisted(unlisted), *marked_rows(source)]
-        oldest = folder.oldest_commit()
-        if done is not None and oldest <= done.after:
-            remains.append(
-                f"the log still has version {oldest} and later ones, whose statistics of files may name"
-                " people"
-            )
-        remains += _spoken(actions)
-        state = SourceState.LOGICALLY_DELETED if unlisted else SourceState.PURGED
-        due = _due(actions, log) if unlisted else None
+        clean = plan.version if done is None and not plan.deletes else None if done is None else done.after
+        later = (log.actions_of(version) or [] for version in range(_after(clean, last), last + 1))
+        # By no time: clocks of writers and storages differ.
+        old = sorted(folder.unlisted_files() - new_files(later))
+        remains = [*_unlisted(old), *marked_rows(source), *_named_in_log(log, folder.oldest_commit(), clean)]
+        state = SourceState.LOGICALLY_DELETED if old else SourceState.PURGED
+        due = None if done is None or not old else _due(log.actions_of(done.after) or [], log)
         before, after = (None, None) if done is None else done
         return Erasure(state, before, after, (*remains, _COPIES), due)
 
 
-def _of_kind(actions: Sequence[dict[str, Any]], kind: str, name: str) -> list[Any]:
-    """A value of all actions of a kind that have it."""
-    return [action[kind][name] for action in actions if name in action.get(kind, {})]
+def _after(clean: int | None, last: int) -> int:
+    """The first version after the one in which rows were gone; none, if that is not known."""
+    return (last if clean is None else clean) + 1
 
 
 def _unlisted(files: Sequence[str]) -> Iterator[str]:
@@ -146,24 +139,20 @@ def _unlisted(files: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _spoken(actions: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Whether a commit says more of a merge than which columns were compared."""
-    for said in _of_kind(actions, "commitInfo", "operationParameters"):
-        if said.keys() - _WORDS:
-            more = ", ".join(sorted(said.keys() - _WORDS))
-            yield f"the entry of the log that deleted the rows may name people in its parameters ({more})"
-
-
-def _committed_at(actions: Sequence[dict[str, Any]]) -> datetime | None:
-    """When a commit was made, and no earlier; None if that is not known."""
-    for moment in _of_kind(actions, "commitInfo", "timestamp"):
-        return datetime.fromtimestamp(moment / 1000, UTC) + timedelta(seconds=1)
-    return None
+def _named_in_log(log: DeltaLog, oldest: int, clean: int | None) -> Iterator[str]:
+    """Whether what is there of the log may name people whose rows were gone in a version, or are gone now."""
+    last = log.table.version()
+    gone_in = last if clean is None else clean
+    if oldest < gone_in:
+        yield f"the log still has version {oldest} and later ones, whose statistics of files may name people"
+    said = (words_that_may_name(log.actions_of(each) or []) for each in range(max(oldest, gone_in), last + 1))
+    if words := sorted({word for words in said for word in words}):
+        yield f"entries of the log that are still there may name people ({', '.join(words)})"
 
 
 def _due(actions: Sequence[dict[str, Any]], log: DeltaLog) -> datetime | None:
     """When the files of a commit are older than the table's retention."""
-    removed = _of_kind(actions, "remove", "deletionTimestamp")
+    removed = values_of_kind(actions, "remove", "deletionTimestamp")
     name, default = _RETENTION
     retention = retention_of(log.table.metadata().configuration.get(name, default))
     if not removed or retention is None:

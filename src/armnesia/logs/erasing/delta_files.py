@@ -2,7 +2,6 @@
 
 import re
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -25,16 +24,11 @@ class DeltaFolder:
         self._log = log
         self._files: Any = DeltaFileSystemHandler(log.address)
 
-    def unlisted_files(self, until: datetime | None) -> list[str]:
-        """Data files that the present version does not have, and files of changes, written until a time."""
+    def unlisted_files(self) -> set[str]:
+        """Data files that the present version does not have, and files of changes."""
         listed = {unquote(path) for path in self._log.table.get_add_actions().column("path").to_pylist()}
-        return sorted(
-            each.path
-            for each in self._found("")
-            if each.path not in listed
-            and not _is_hidden(each.path)
-            and (until is None or each.mtime is None or each.mtime <= until)
-        )
+        found = {each.path for each in self._found("") if not _is_hidden(each.path)}
+        return found - listed
 
     def oldest_commit(self) -> int:
         """The first version whose entry of the log is there."""

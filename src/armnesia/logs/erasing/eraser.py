@@ -31,6 +31,9 @@ class SourceEraser(Protocol):
     def undo(self, plan: ErasurePlan) -> None:
         """Remove what a plan has prepared; refuse a plan that was applied in part."""
 
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """The plan with what could not be found again if a purge were interrupted; it is stored before."""
+
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Remove what still holds rows that were deleted, as far as retention allows, or at once.
 

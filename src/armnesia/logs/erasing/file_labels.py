@@ -38,15 +38,17 @@ def _labels(files: LogFiles, column: FileColumn, selection: Selection | None) ->
 def checksum(files: LogFiles, left_out: Lookup | None = None, *, ordered: bool = False) -> tuple[int, int]:
     """The number of rows, and a sum over them that another value in any column changes.
 
-    Rows of a lookup are left out. If `ordered`, another order of the rows changes the sum too.
+    Rows of a lookup are left out. If `ordered`, which is for a single Parquet file, another order of the rows
+    changes the sum too.
     """
-    columns = [f"c{place}" for place in range(len(files.columns))]
+    columns = ", ".join(f"c{place}" for place in range(len(files.columns)))
     condition = "true" if left_out is None else f"NOT coalesce({left_out.condition}, false)"
-    number = ", row_number() OVER () AS n" if ordered else ""
-    hashed = ", ".join([*columns, *(["n"] if ordered else [])])
+    place = ", file_row_number AS place" if ordered else ""
+    rows, hashed = f"SELECT hash({columns}) AS h{place} FROM {files.table} WHERE {condition}", "h"
+    if ordered:  # by what the file says: rows that pass a condition come in any order
+        rows, hashed = f"SELECT h, row_number() OVER (ORDER BY place) AS n FROM ({rows})", "hash(h, n)"
     ((count, total),) = files.query(
-        f"SELECT count(*), coalesce(sum(CAST(hash({hashed}) AS HUGEINT)), 0)"
-        f" FROM (SELECT {', '.join(columns)}{number} FROM {files.table} WHERE {condition})",
+        f"SELECT count(*), coalesce(sum(CAST({hashed} AS HUGEINT)), 0) FROM ({rows})",
         **({} if left_out is None else left_out.parameters),
     )
     return int(count), int(total)

@@ -6,13 +6,14 @@ column. A purge therefore adds an empty snapshot, which drops them, before all e
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
 from armnesia.core.messages import all_of
 from armnesia.logs.erasing.eraser import failed
-from armnesia.logs.erasing.iceberg_files import has_deleted_entries, remove_unreferenced, unreferenced_files
+from armnesia.logs.erasing.iceberg_files import TableFiles, has_deleted_entries
 from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
@@ -23,6 +24,11 @@ _FIVE_DAYS = 432_000_000
 """In milliseconds."""
 _WITHOUT_NAMES = ("bucket", "void")
 """Transforms of a partition that do not show the value."""
+_NOT_LISTED = (
+    "not all folders that the table writes to could be looked through for files that no snapshot refers to:"
+    " the storage does not list them, a property names a folder outside of the table's (write.data.path), its"
+    " metadata are incomplete, or another table is in the same folder"
+)
 _COPIES = "copies of the table remain: versions of the object store, backups"
 
 
@@ -95,7 +101,14 @@ class IcebergEraser(LakeEraser[IcebergSource]):
             table.manage_snapshots().rollback_to_snapshot(done.before).commit()
         return f"the table was rolled back to snapshot {done.before}"
 
-    def _remove_old(self, *, at_once: bool) -> None:
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Also note files outside of the table's folders, which nothing names after snapshots expired."""
+        table = self._metadata().table
+        with self._failures_in_words():
+            noted = TableFiles(table).elsewhere()
+        return replace(plan, removals=tuple(sorted({*plan.removals, *noted})))
+
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Let earlier snapshots expire, and remove the files that nothing refers to any more."""
         table = self._metadata().table
         if table.properties.get("gc.enabled", "true").lower() == "false":
@@ -110,7 +123,9 @@ class IcebergEraser(LakeEraser[IcebergSource]):
                 with table.transaction() as transaction, transaction.update_snapshot().fast_append():
                     pass
             _expire(table, timedelta(0) if at_once else _oldest_age(table))
-            remove_unreferenced(table)
+            files = TableFiles(table)
+            until = None if at_once else datetime.now(UTC) - _oldest_age(table)
+            files.remove(files.unreferenced(plan.removals), until=until)
 
     def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
         """There may be two snapshots: one drops whole files, one writes others again."""
@@ -126,10 +141,14 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         table, current = source.history.table, source.snapshot.version
         earlier = [each for each in table.snapshots() if each.snapshot_id != current]
         with self._failures_in_words():
-            old_files = unreferenced_files(table)
+            files = TableFiles(table)
+            old_files = files.unreferenced(plan.removals)
             is_named = current is not None and has_deleted_entries(table.current_snapshot(), table.io)
         remains = list(_sentences(table, current, bool(earlier), bool(old_files), is_named))
-        state = SourceState.LOGICALLY_DELETED if earlier or old_files else SourceState.PURGED
+        if not files.are_all_seen:
+            remains.append(_NOT_LISTED)
+        is_purged = files.are_all_seen and not earlier and not old_files
+        state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
         before, after = (plan.version, None) if done is None else done
         due = None
         if earlier:

@@ -1,48 +1,153 @@
-"""The files of an Iceberg table that nothing refers to any more, found by its log of metadata files.
+"""The files of an Iceberg table that nothing refers to any more: by its metadata, and in its folders.
 
-pyiceberg takes snapshots out of the table's metadata without removing a file. The files of metadata before
-that, which the present one lists, still name the snapshots; so they are removed last, and what was
-interrupted is found again.
+pyiceberg takes snapshots out of the table's metadata without removing a file, and other tools may have done
+the same before. Earlier files of metadata, as far as the table still lists them, name such files; others are
+found because they are in the folders of the table.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
-_DATA, _MANIFEST, _LIST, _METADATA = range(4)
-"""The kinds of files, in the order in which they are removed."""
-
-
-def remove_unreferenced(table: Any) -> None:
-    """Remove them: data files first, then manifests and lists of them, then earlier files of metadata."""
-    for location in unreferenced_files(table):
-        with suppress(FileNotFoundError):
-            table.io.delete(location)
+from armnesia.logs.erasing.iceberg_folders import DATA, LIST, MANIFEST, METADATA, files_in_folders, key_of
 
 
-def unreferenced_files(table: Any) -> list[str]:
-    """Files that earlier files of metadata refer to and the present one does not, in order of removal."""
-    io, metadata = table.io, table.metadata
-    kept = {location for _, location in _files_in(metadata, io, deleted=False)}
-    found: dict[str, int] = {}
-    for entry in metadata.metadata_log:
-        earlier = _metadata_at(entry.metadata_file, io)
-        if earlier is not None:
-            found |= {location: rank for rank, location in _files_in(earlier, io, deleted=True)}
-            found[entry.metadata_file] = _METADATA
-    old = (location for location in sorted(found, key=found.__getitem__) if location not in kept)
-    return [location for location in old if io.new_input(location).exists()]
+class OldFile(NamedTuple):
+    """A file that nothing refers to."""
+
+    kind: int
+    location: str
+    is_known: bool
+    """Whether metadata of the table have referred to it, so that no writer is about to commit it."""
+    changed: datetime | None = None
+    is_doubtful: bool = False
+    """Whether it may be a file that the table refers to by another location."""
+
+
+class TableFiles:
+    """The files of a table; each manifest is read once."""
+
+    def __init__(self, table: Any) -> None:
+        self._io = table.io
+        self._manifests: dict[str, list[Any] | None] = {}
+        self._entries: dict[str, list[tuple[str, bool]] | None] = {}
+        # Listed before the metadata are read again: what is committed meanwhile is no old file.
+        self._in_folders = files_in_folders(table)
+        table.refresh()
+        self._metadata, self._present = table.metadata, str(table.metadata_location)
+        log = [entry.metadata_file for entry in table.metadata.metadata_log]
+        self._earlier = {location: _metadata_at(location, self._io) for location in log}
+        others = dict(self._metadata_of_others())
+        if not self._is_complete() or any(each.snapshots for each in others.values()):
+            self._in_folders = None  # it cannot be told which files are needed
+        elif self._in_folders is not None:
+            self._in_folders = [each for each in self._in_folders if each.location not in others]
+
+    @property
+    def are_all_seen(self) -> bool:
+        """Whether all folders that the table writes to, and it alone, could be looked through."""
+        return self._in_folders is not None
+
+    def elsewhere(self) -> tuple[str, ...]:
+        """Files that are not in the folders, which can be found only as long as metadata name them."""
+        inside = {key_of(each.location) for each in self._in_folders or ()}
+        every = self._known() | dict(self._referred_by([self._metadata], deleted=True))
+        return tuple(sorted(location for location in every if key_of(location) not in inside))
+
+    def unreferenced(self, recorded: Iterable[str] = ()) -> list[OldFile]:
+        """Files that nothing refers to, also among those recorded before, in the order of removal."""
+        referred = [location for location, _ in self._referred_by([self._metadata], deleted=False)]
+        kept = set(map(key_of, [*referred, self._present]))
+        inside = {key_of(each.location): each for each in self._in_folders or ()}
+        found = {key: OldFile(each.kind, each.location, False, each.changed) for key, each in inside.items()}
+        for location, kind in (dict.fromkeys(recorded, DATA) | self._known()).items():
+            found[key_of(location)] = OldFile(kind, location, is_known=True)
+        doubtful = {os.path.basename(key) for key in kept - inside.keys()}
+        return sorted(
+            each._replace(is_doubtful=not each.is_known and os.path.basename(key) in doubtful)
+            for key, each in found.items()
+            if key not in kept and (key in inside or self._io.new_input(each.location).exists())
+        )
+
+    def remove(self, files: Iterable[OldFile], *, until: datetime | None) -> None:
+        """Remove old files; those that no metadata have named only if they are of a time, or at once."""
+        for each in files:
+            is_old = until is None or (each.changed is not None and each.changed <= until)
+            if each.is_known or (is_old and not each.is_doubtful):
+                with suppress(FileNotFoundError):
+                    self._io.delete(each.location)
+
+    def _metadata_of_others(self) -> Iterator[tuple[str, Any]]:
+        """Files of metadata of other tables in the same folder; also, of attempts to create one."""
+        own = {key_of(location) for location in (*self._earlier, self._present)}
+        for each in self._in_folders or ():
+            if each.kind == METADATA and key_of(each.location) not in own:
+                with suppress(Exception):  # one that a writer has not finished
+                    found = _metadata_at(each.location, self._io)
+                    if found is not None and found.table_uuid != self._metadata.table_uuid:
+                        yield each.location, found
+
+    def _is_complete(self) -> bool:
+        """Whether all that the present metadata refer to other files by is there."""
+        manifests = [self._manifests_of(each) for each in self._metadata.snapshots]
+        return all(
+            each is not None and all(self._entries_of(manifest) is not None for manifest in each)
+            for each in manifests
+        )
+
+    def _known(self) -> dict[str, int]:
+        """Files that earlier metadata name, and these metadata."""
+        there = {location: each for location, each in self._earlier.items() if each is not None}
+        return dict(self._referred_by(there.values(), deleted=True)) | dict.fromkeys(there, METADATA)
+
+    def _referred_by(self, versions: Iterable[Any], *, deleted: bool) -> Iterator[tuple[str, int]]:
+        """All files that versions of the metadata refer to, as far as these can be read, and their kinds.
+
+        With `deleted`, also files that a snapshot has deleted. Versions share most of their snapshots, and
+        snapshots most of their manifests.
+        """
+        snapshots: dict[str, Any] = {}
+        for metadata in versions:
+            for each in (*metadata.statistics, *metadata.partition_statistics):
+                yield each.statistics_path, DATA
+            snapshots |= {each.manifest_list: each for each in metadata.snapshots}
+        manifests: dict[str, Any] = {}
+        for location, snapshot in snapshots.items():
+            manifests |= {each.manifest_path: each for each in self._manifests_of(snapshot) or ()}
+            yield location, LIST
+        for location, manifest in manifests.items():
+            entries = self._entries_of(manifest) or ()
+            yield from ((file, DATA) for file, is_deleted in entries if deleted or not is_deleted)
+            yield location, MANIFEST
+
+    def _manifests_of(self, snapshot: Any) -> list[Any] | None:
+        path = snapshot.manifest_list
+        if path not in self._manifests:
+            there = self._io.new_input(path).exists()
+            self._manifests[path] = list(snapshot.manifests(self._io)) if there else None
+        return self._manifests[path]
+
+    def _entries_of(self, manifest: Any) -> list[tuple[str, bool]] | None:
+        """The files of a manifest, and whether each is there as deleted."""
+        path = manifest.manifest_path
+        if path not in self._entries:
+            there = self._io.new_input(path).exists()
+            self._entries[path] = list(_entries(manifest, self._io)) if there else None
+        return self._entries[path]
 
 
 def has_deleted_entries(snapshot: Any, io: Any) -> bool:
     """Whether the manifests of a snapshot still have entries of files that it deleted."""
+    return any(is_deleted for each in snapshot.manifests(io) for _, is_deleted in _entries(each, io))
+
+
+def _entries(manifest: Any, io: Any) -> Iterator[tuple[str, bool]]:
     from pyiceberg.manifest import ManifestEntryStatus  # noqa: PLC0415 (an extra)
 
-    return any(
-        entry.status == ManifestEntryStatus.DELETED
-        for manifest in snapshot.manifests(io)
-        for entry in manifest.fetch_manifest_entry(io, discard_deleted=False)
-    )
+    for entry in manifest.fetch_manifest_entry(io, discard_deleted=False):
+        yield entry.data_file.file_path, entry.status == ManifestEntryStatus.DELETED
 
 
 def _metadata_at(location: str, io: Any) -> Any:
@@ -51,21 +156,3 @@ def _metadata_at(location: str, io: Any) -> Any:
 
     file = io.new_input(location)
     return FromInputFile.table_metadata(file) if file.exists() else None
-
-
-def _files_in(metadata: Any, io: Any, *, deleted: bool) -> Iterator[tuple[int, str]]:
-    """All files that metadata refer to, as far as these can be read, and when each is removed.
-
-    What refers to other files is removed after them. With `deleted`, also files that a snapshot has deleted.
-    """
-    for each in (*metadata.statistics, *metadata.partition_statistics):
-        yield _DATA, each.statistics_path
-    for snapshot in metadata.snapshots:
-        if not io.new_input(snapshot.manifest_list).exists():
-            continue
-        for manifest in snapshot.manifests(io):
-            if io.new_input(manifest.manifest_path).exists():
-                for entry in manifest.fetch_manifest_entry(io, discard_deleted=not deleted):
-                    yield _DATA, entry.data_file.file_path
-            yield _MANIFEST, manifest.manifest_path
-        yield _LIST, snapshot.manifest_list

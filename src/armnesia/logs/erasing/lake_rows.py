@@ -1,6 +1,7 @@
 """What erasures at Delta and Iceberg tables have in common: one commit, after which other rows must stay."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
@@ -65,7 +66,7 @@ class LakeEraser(ABC, Generic[Lake]):
 
     def empty_plan(self) -> ErasurePlan:
         """A plan that deletes no rows."""
-        return self._new_plan(self._opened())
+        return replace(self._new_plan(self._opened()), deletes=False)
 
     def discard(self, plan: ErasurePlan) -> None:
         """Nothing was prepared."""
@@ -75,6 +76,10 @@ class LakeEraser(ABC, Generic[Lake]):
         plan.check(self._kind, self._name)
         if self._deletion_by(plan) is not None:
             raise InvalidInputError("an erasure that was applied cannot be undone; this one was")
+
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Nothing has to be noted."""
+        return plan
 
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Remove what only earlier versions of the table need.
@@ -86,7 +91,7 @@ class LakeEraser(ABC, Generic[Lake]):
         if names_in(self._opened(), people):
             raise not_applied()
         done = self._deletion_by(plan)  # before it, or what tells of it, is removed
-        self._remove_old(at_once=ignore_retention)
+        self._remove_old(plan, at_once=ignore_retention)
         return self._outcome(plan, done)
 
     def _new_plan(self, source: Lake) -> ErasurePlan:
@@ -124,7 +129,7 @@ class LakeEraser(ABC, Generic[Lake]):
         """Go back to the version before a deletion, unless somebody has built on it; say which."""
 
     @abstractmethod
-    def _remove_old(self, *, at_once: bool) -> None:
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Remove what only earlier versions need, after the retention of the table or at once."""
 
     @abstractmethod

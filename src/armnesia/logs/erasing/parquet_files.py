@@ -1,10 +1,8 @@
 """Erasing rows of Parquet files: the files are written again beside the old ones, and take their places."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from glob import escape, glob
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState
+from armnesia.logs.erasing.staged_files import leftovers, staged_path
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.folders import kind_of_table
 from armnesia.logs.files.formats import LogFiles
@@ -81,6 +80,10 @@ class ParquetEraser:
         """A plan that deletes no rows."""
         return ErasurePlan.new(_KIND, self._location)
 
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Nothing has to be noted."""
+        return plan
+
     def discard(self, plan: ErasurePlan) -> None:
         """Remove the new files that have not taken their places."""
         plan.check(_KIND, self._location)
@@ -128,7 +131,7 @@ class ParquetEraser:
         part = self._part(place)
         path = _real_path(part.paths[0])
         _refuse_described(path)
-        old, staged = stamp_if_there(path), _staged_path(path, token)
+        old, staged = stamp_if_there(path), staged_path(path, token)
         write_without(path, staged, positions)
         _copy_access(path, staged)
         new = LogFiles((staged,), part.format, part.columns, part.n_rows - len(positions), (_synced(staged),))
@@ -154,10 +157,8 @@ class ParquetEraser:
 
     def _remove_leftovers(self) -> None:
         """Remove what an erasure left that was interrupted before its plan was stored."""
-        for path in self._source.files.paths:
-            real = os.path.realpath(path)
-            for staged in glob(f"{escape(_staged_path(real, ''))}*"):
-                _remove(staged)
+        for path in leftovers(self._location, self._source.files.paths):
+            _remove(path)
 
 
 def _column_in(part: LogFiles, source: FileSource, role: str) -> FileColumn:
@@ -200,12 +201,6 @@ def _refuse_described(path: str) -> None:
 def _checksum_path(path: str) -> str:
     """Where Hadoop keeps the checksums of a file; a file without them is read too."""
     return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.crc")
-
-
-def _staged_path(path: str, token: str) -> str:
-    """Beside the file, so that it can take its place in one step; the name is found again by the file's."""
-    digest = hashlib.sha256(os.path.basename(path).encode(errors="surrogateescape")).hexdigest()[:16]
-    return os.path.join(os.path.dirname(path), f".armnesia-{digest}-{token}")
 
 
 def _copy_access(path: str, staged: str) -> None:

@@ -1,5 +1,6 @@
 """One Parquet file without some of its rows: same columns, metadata, compression, row groups and order."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +41,9 @@ def write_without(path: str, target: str, positions: IntArray) -> None:
         raise _refused(path, str(change)) from None
     except (OSError, ValueError, TypeError, NotImplementedError, ArithmeticError) as error:
         # Not the library's own words, which may quote a value.
-        raise _refused(path, f"pyarrow cannot write it again ({type(error).__name__})") from None
+        number = error.errno if isinstance(error, OSError) else None
+        cause = type(error).__name__ if number is None else os.strerror(number)
+        raise _refused(path, f"pyarrow cannot write it again ({cause})") from None
 
 
 def _parquet() -> Any:

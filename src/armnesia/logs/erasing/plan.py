@@ -42,6 +42,10 @@ class ErasurePlan:
     """Of a table of a lake: the version, or the id of the snapshot, that the plan was made for."""
     files: tuple[FileSwap, ...] = ()
     """The files to be replaced, if files are."""
+    deletes: bool = True
+    """Whether it deletes rows. One that does not was made when there were none, in `version` of a table."""
+    removals: tuple[str, ...] = ()
+    """Files that a purge removes if nothing refers to them, and that could not be found again without it."""
 
     @classmethod
     def new(cls, kind: str, location: str, version: int | None = None) -> "ErasurePlan":
@@ -51,7 +55,7 @@ class ErasurePlan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON."""
         files = [[path, list(old), staged, list(new)] for path, old, staged, new in self.files]
-        return {**vars(self), "files": files}
+        return {**vars(self), "files": files, "removals": list(self.removals)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "ErasurePlan":
@@ -60,7 +64,7 @@ class ErasurePlan:
             files = tuple(
                 FileSwap(path, Stamp(*old), staged, Stamp(*new)) for path, old, staged, new in values["files"]
             )
-            return cls(**{**values, "files": files})
+            return cls(**{**values, "files": files, "removals": tuple(values.get("removals", ()))})
         except (LookupError, TypeError, ValueError):
             raise InvalidInputError(
                 "a plan of an erasure must have kind, location, token, version and files"

@@ -45,6 +45,10 @@ class TableEraser(ABC, Generic[Connection]):
         """A plan that deletes no rows."""
         return ErasurePlan.new(self._kind, self._location)
 
+    def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
+        """Nothing has to be noted."""
+        return plan
+
     def discard(self, plan: ErasurePlan) -> None:
         """Nothing was prepared."""
 

@@ -1,7 +1,7 @@
 """Folders of files: what lies below one, and whether it belongs to a table of a lake."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from armnesia.core.errors import InvalidLogError
 
@@ -49,6 +49,21 @@ def files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
                     links[entry.path] = os.path.realpath(entry.path)
     _refuse_linked_twice(folder, found, links)
     return found
+
+
+def folders_below(folder: str) -> Iterator[str]:
+    """A folder and those below it in which `files_below` looks for files.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     os.makedirs(os.path.join(folder, "day=1"))
+    ...     os.makedirs(os.path.join(folder, ".hidden"))
+    ...     [os.path.relpath(each, folder) for each in folders_below(folder)]
+    ['.', 'day=1']
+    """
+    for inner, folders, _ in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not _is_left_out(name)]
+        yield inner
 
 
 def _refuse_linked_twice(folder: str, found: Sequence[str], links: Mapping[str, str]) -> None:

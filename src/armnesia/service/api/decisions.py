@@ -1,7 +1,7 @@
 """What is served."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.messages import any_of
 from armnesia.service.api.answers import Documented, answer
 from armnesia.service.problems import Problem
 from armnesia.service.running import done, service_of
@@ -76,7 +77,7 @@ async def list_decisions(
     """The arm that each decision serves, some decisions at a time."""
     service = service_of(request)
     found = await done(service.worker.read(lambda vault: vault.decisions()))
-    wanted = dict(_equation(text) for text in where)
+    wanted = dict(_equation(text, found.by) for text in where)
     kept = [each for each in each_decision(found) if wanted.items() <= each["key"].items()]
     end = after + min(limit, service.settings.page)
     return answer(
@@ -139,10 +140,12 @@ def each_decision(found: ServedDecisions) -> list[dict[str, Any]]:
     return [{"id": decision_id(each["key"]), **each} for each in found.to_dict()["decisions"]]
 
 
-def _equation(text: str) -> tuple[str, str]:
+def _equation(text: str, keys: Sequence[str]) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals:
-        raise Problem("invalid-request", errors=[{"at": "query/where", "message": "must be KEY=VALUE"}])
+    if not equals or name not in keys:
+        known = f"where KEY is {any_of(keys)}" if keys else "but this vault has one decision, and no keys"
+        message = f"must be KEY=VALUE, {known}"
+        raise Problem("invalid-request", errors=[{"at": "query/where", "message": message}])
     return name, value
 
 

@@ -1,20 +1,24 @@
 """Forgetting people."""
 
-from typing import Annotated, Any
+from concurrent.futures import Future
+from itertools import islice
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.responses import Response
 
+from armnesia.core.errors import InvalidNameError, NameReason, SimilarNameError
 from armnesia.service.api.answers import Body, Documented, answer
 from armnesia.service.idempotency import IdempotencyKey
-from armnesia.service.problems import Problem
+from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import ForgetRequest, Role
 
 router = APIRouter(tags=["deletions"], route_class=Route)
+_Result = TypeVar("_Result")
 
 Name = Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=-(2**63), lt=2**63)]
 EntryNumber = Annotated[int, Path(ge=1, lt=2**63, description="The number of a ledger entry.", examples=[7])]
@@ -102,14 +106,42 @@ async def create_deletion(
         raise Problem("batch-too-large")
     asked = body.to_request()
     if body.dry_run:
-        found = await done(service.worker.read(lambda vault: vault.preview(**vars(asked))))
+        found = await _or_where(body, service.worker.read(lambda vault: vault.preview(**vars(asked))))
         return answer(found.to_dict())
     place = (token.number, "deletions", idempotency_key)
-    return await service.answers.once(place, await request.body(), lambda: _forget(service, asked))
+    return await service.answers.once(place, await request.body(), lambda: _forget(service, body))
 
 
-async def _forget(service: Service, asked: ForgetRequest) -> JSONResponse:
-    result = await done(service.worker.forget(asked))
+async def _or_where(body: Deletion, answered: "Future[_Result]") -> _Result:
+    """The answer of the vault; if it refuses names, the problem says at which places they stand."""
+    try:
+        return await done(answered)
+    except (SimilarNameError, InvalidNameError) as error:
+        refused = error.similar.keys() if isinstance(error, SimilarNameError) else {error.name}
+        message = "spelled nearly as one that the vault holds"
+        if isinstance(error, InvalidNameError):
+            message = _REASONS[error.reason]
+        field, names = ("users", body.users) if body.users is not None else ("records", body.records or [])
+        places = (place for place, name in enumerate(names) if {str(name), str(name).strip()} & refused)
+        errors = [
+            {"at": f"body/{field}/{place}", "message": message} for place in islice(places, _MOST_SHOWN)
+        ]
+        raise Problem(problem_of(error).kind, errors=errors) from error
+
+
+_MOST_SHOWN = 20
+_REASONS: dict[NameReason, str] = {
+    "empty": "is empty",
+    "long": "is longer than a name can be",
+    "type": "is not as the vault names people: they are named by integers, or the vault has no records yet",
+    "header": "is the name of the column that the vault has its people from: leave it out, or add exactly",
+    "kind": "is of a kind that files write in several ways: send text, or add exactly",
+    "control": "has a control character: check how the names were read, or add exactly",
+}
+
+
+async def _forget(service: Service, body: Deletion) -> JSONResponse:
+    result = await _or_where(body, service.worker.forget(body.to_request()))
     facts = result.to_dict()
     where = f"/v1/deletions/{facts['sequence']}"
     return answer(facts, 200 if result.repeated else 201, Location=where)

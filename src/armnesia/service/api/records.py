@@ -8,10 +8,11 @@ from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, Field, WithJsonSchema
 from starlette.responses import Response
 
-from armnesia.core.errors import InvalidLogError
+from armnesia.core.errors import ArmnesiaError, Fault, InvalidLogError, OtherColumnsError
+from armnesia.core.messages import any_of
 from armnesia.service.api.answers import Body, Documented, answer
 from armnesia.service.idempotency import IdempotencyKey
-from armnesia.service.problems import Problem
+from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import EXTERNAL, Ingested, Role, Vault
@@ -36,10 +37,16 @@ ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Records(Body):
-    """Rows, each with an id of its own: a row that is sent twice is added once."""
+    """Rows, each with an id of its own: a row that is sent twice is added once.
+
+    `action`, `reward`, `user` and `id` are the names of the fields that have them. Action and reward must
+    have the names of the columns of the first ingest.
+    """
 
     rows: list[dict[str, Value]] = Field(
-        min_length=1, examples=[[{"id": "r-1", "action": "A", "reward": 1, "user": "user-3"}]]
+        min_length=1,
+        description="Objects with the same fields, those of key columns among them.",
+        examples=[[{"id": "r-1", "action": "A", "reward": 1, "user": "user-3"}]],
     )
     action: ColumnName = "action"
     reward: ColumnName = "reward"
@@ -75,7 +82,10 @@ async def add_records(
     columns = _columns(body)
 
     async def add() -> JSONResponse:
-        added = await done(service.worker.write(lambda vault: _ingest(vault, columns, body)))
+        try:
+            added = await done(service.worker.write(lambda vault: _ingest(vault, columns, body)))
+        except ArmnesiaError as error:
+            raise _placed(error) from error
         return answer(added.to_dict())
 
     place = (token.number, "records", None if body.dry_run else idempotency_key)
@@ -85,6 +95,9 @@ async def add_records(
 def _columns(body: Records) -> dict[str, list[Any]]:
     """The rows by columns; all of them must have the same, and the id must be given."""
     names = set(body.rows[0])
+    for role in ("action", "reward", "user"):
+        if (column := getattr(body, role)) is not None and column not in names:
+            raise _wrong(0, f"must have the field that {role} names, by default {role!r}")
     for number, row in enumerate(body.rows):
         if set(row) != names:
             raise _wrong(number, "must have the same fields as the first row")
@@ -107,6 +120,10 @@ def _wrong(number: int, message: str) -> Problem:
 def _ingest(vault: Vault, columns: dict[str, list[Any]], body: Records) -> Ingested:
     if vault.configuration.mode == EXTERNAL:
         raise Problem("external-vault")
+    keys = [column.name for column in vault.configuration.key_columns]
+    if not set(keys) <= columns.keys():
+        message = f"must have the fields by which the vault tells decisions apart: {', '.join(keys)}"
+        raise InvalidLogError("key columns are missing").at(Fault("", 0, message))
     try:
         return vault.ingest(
             columns,
@@ -120,3 +137,15 @@ def _ingest(vault: Vault, columns: dict[str, list[Any]], body: Records) -> Inges
         )
     except (TypeError, OverflowError) as error:  # mixed types in one column
         raise InvalidLogError("the columns have values of several types") from error
+
+
+def _placed(error: ArmnesiaError) -> Problem:
+    """The problem, with the rows and fields that it is about: what is wrong there, without the values."""
+    errors = [
+        {"at": f"body/rows/{fault.row}" + (f"/{fault.role}" if fault.role else ""), "message": fault.rule}
+        for fault in error.faults
+    ]
+    if isinstance(error, OtherColumnsError):
+        message = f"must be the column that the vault has its {error.role}s from: {any_of(error.known)}"
+        errors = [{"at": f"body/{error.role}", "message": message}]
+    return Problem(problem_of(error).kind, errors=errors)

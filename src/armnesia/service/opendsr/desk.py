@@ -55,6 +55,8 @@ class Desk:
         self._worker, self._processor, self._now = worker, processor, now
         self._transport = transport
         self._refused: dict[str, datetime] = {}
+        self._head: int | None = None
+        """The length of the ledger at which refused requests were tried last."""
         self.wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -107,7 +109,7 @@ class Desk:
         """Forget the people; if that is refused, it is tried again later, and an operator can help."""
         if request.status != IN_PROGRESS or request.users is None:
             return request
-        if self._refused.get(request.id, self._now()) > self._now():
+        if await self._waits(request):
             return request
         try:
             done = await asyncio.wrap_future(self._worker.forget(ForgetRequest(users=request.users)))
@@ -124,6 +126,19 @@ class Desk:
             )
         sequence = int(done.certificate.body["sequence"])
         return await self._change(request, replace(request, users=None, sequence=sequence, obstacle=""))
+
+    async def _waits(self, request: SubjectRequest) -> bool:
+        """Whether a refused request is not tried yet: once the ledger has grown, it may be possible."""
+        head = await self._write(lambda vault: vault.head.sequence)
+        if head != self._head:
+            self._head = head
+            self._refused.clear()
+        return self._refused.get(request.id, self._now()) > self._now()
+
+    def next_try(self, id_: str) -> str | None:
+        """When a request that was refused is tried again, unless the ledger grows before."""
+        after = self._refused.get(id_)
+        return None if after is None else time_text(after)
 
     async def _complete(self, request: SubjectRequest) -> SubjectRequest:
         """Completed is a request whose bytes have left the files as well."""

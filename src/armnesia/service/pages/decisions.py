@@ -1,6 +1,7 @@
 """What is served: all decisions, and one with its arms."""
 
 import math
+import unicodedata
 from typing import Any
 from urllib.parse import quote
 
@@ -48,7 +49,7 @@ async def _listed(request: Request, search: str, sort: str, number: int) -> Resp
     if not found.by:
         return RedirectResponse(f"/page/decisions/{ONLY}", 303)
     rows = [_row(each) for each in each_decision(found)]
-    words = search.casefold().split()
+    words = searchable(search).split()
     kept = [row for row in rows if all(word in row["text"] for word in words)]
     if sort != "order":
         kept.sort(
@@ -71,8 +72,18 @@ def _row(decision: dict[str, Any]) -> dict[str, Any]:
         **decision,
         "why": BY_WORDS[decision["by"]],
         "address": f"/page/decisions/{quote(decision['id'], safe='')}",
-        "text": f"{key} {decision['action']}".casefold(),
+        "text": searchable(f"{key} {decision['action']}"),
     }
+
+
+def searchable(text: str) -> str:
+    """A text as it is compared with others: in lower case, without accents.
+
+    >>> searchable("São Paulo"), searchable("STRASSE") == searchable("Straße")
+    ('sao paulo', True)
+    """
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(each for each in parts if not unicodedata.combining(each))
 
 
 @router.get("/page/decisions/{key:path}", **needs(Role.READER))

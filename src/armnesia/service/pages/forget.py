@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError
 from armnesia.service.pages.certificate_files import current, zipped
-from armnesia.service.pages.names import checked_names, typed_names, uploaded_names
+from armnesia.service.pages.names import NamesError, checked_names, typed_names, uploaded_names
 from armnesia.service.pages.preview import guarantee_sentence, preview_request, shown_places
 from armnesia.service.pages.routing import PageRoute, Refusal, Signed, field, form_of, needs, sentence_of
 from armnesia.service.pages.templating import is_part, rendered
@@ -29,17 +29,24 @@ _SECONDS_TO_WAIT = 1.0
 @router.get("/page/forget", **needs(Role.OPERATOR))
 async def show_form(request: Request) -> Response:
     """Whom to forget."""
-    return _form(request, "", "")
+    return _form(request)
 
 
-def _form(request: Request, names: str, error: str, kind: Kind = "users") -> Response:
+def _form(
+    request: Request,
+    error: NamesError | None = None,
+    names: str = "",
+    column: str = "",
+    kind: Kind = "users",
+) -> Response:
     values = {
         "names": names,
-        "error": error,
+        "column": column,
+        "error": None if error is None else {"sentence": str(error), "field": error.field},
         "kind": kind,
         "most": service_of(request).settings.names,
     }
-    return rendered(request, "forget.html", values, status=422 if error else 200)
+    return rendered(request, "forget.html", values, status=200 if error is None else 422)
 
 
 @router.post("/page/forget/preview", **needs(Role.OPERATOR))
@@ -51,17 +58,17 @@ async def preview(request: Request, visitor: Signed) -> Response:
         names = checked_names(await _names(form), service_of(request).settings.names)
         prepared = Prepared(kind, names)
         found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
-    except InvalidInputError as error:  # it quotes names to whoever has typed them, and to nobody else
-        sentence = str(error).replace("; nothing was changed", "")
-        return _form(request, field(form, "names"), sentence, kind)
-    return _preview(request, visitor, prepared, found)
+    except InvalidInputError as error:
+        return _form(request, NamesError.of(error), field(form, "names"), field(form, "column"), kind)
+    prepared.found = found
+    return _to_preview(visitor, prepared)
 
 
 async def _names(form: Any) -> list[str]:
     uploaded = form.get("file")
     if isinstance(uploaded, UploadFile) and uploaded.filename:
         if field(form, "names"):
-            raise InvalidInputError("Give names or a file, not both.")
+            raise NamesError("Give names or a file, not both; choose the file again.", "file")
         return uploaded_names(await uploaded.read(), field(form, "column"))
     return typed_names(field(form, "names"))
 
@@ -82,13 +89,27 @@ async def choose_spelling(request: Request, visitor: Signed) -> Response:
         prepared = Prepared(prepared.kind, prepared.names, exactly=True)
     chosen = prepared
     found = await done(worker.read(lambda vault: preview_request(vault, chosen)))
-    return _preview(request, visitor, prepared, found)
+    prepared.found = found
+    return _to_preview(visitor, prepared)
 
 
-def _preview(request: Request, visitor: Signed, prepared: Prepared, found: Any) -> Response:
+def _to_preview(visitor: Signed, prepared: Prepared) -> Response:
+    """To a page with an address, to which one can come back."""
+    return RedirectResponse(f"/page/forget/previews/{visitor.session.prepared.put(prepared)}", 303)
+
+
+@router.get("/page/forget/previews/{number}", **needs(Role.OPERATOR))
+async def show_preview(request: Request, visitor: Signed, number: str) -> Response:
+    """What a request would do: as it was computed a moment ago, and again if one comes back."""
+    prepared = _prepared(visitor, number)
+    if prepared.job:
+        return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
+    found, prepared.found = prepared.found, None
+    if found is None:
+        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
     own = found.own
     values = {
-        "prepared": visitor.session.prepared.put(prepared),
+        "prepared": number,
         "words": prepared.words,
         "names": prepared.names,
         "kind": prepared.kind,
@@ -219,7 +240,8 @@ async def download_all(request: Request, visitor: Signed, number: str) -> Respon
     if not job.certificates:
         raise Problem("no-certificate")
     content = await done(service_of(request).worker.write(lambda vault: zipped(vault, job.certificates)))
-    return attachment(content, "certificates.zip", "application/zip")
+    entry = 0 if job.result is None else job.result["sequence"]
+    return attachment(content, f"certificates-{entry}.zip", "application/zip")
 
 
 def _opened(job: Job, place: int) -> OpenedFor:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from armnesia.core.messages import counted
 from armnesia.service.api.health import health_facts
 from armnesia.service.pages.routing import PageRoute, needs
-from armnesia.service.pages.templating import rendered
+from armnesia.service.pages.templating import rendered, time_words
 from armnesia.service.problems import KINDS
 from armnesia.service.running import service_of
 from armnesia.vault import Role
@@ -82,9 +82,11 @@ def _verified(facts: dict[str, Any]) -> Finding:
         sentence = "This service has not verified the vault yet; armnesia verify does so at once."
         return Finding("Verification", "waiting", sentence)
     if found["holds"]:
-        return Finding("Verification", "good", f"The last one, of {found['time'][:16]}Z, found no problem.")
+        return Finding(
+            "Verification", "good", f"The last one, of {time_words(found['time'])}, found no problem."
+        )
     problems = counted(found["problems"], "problem")
-    sentence = f"The last one, of {found['time'][:16]}Z, found {problems}: armnesia verify names them."
+    sentence = f"The last one, of {time_words(found['time'])}, found {problems}: armnesia verify names them."
     return Finding("Verification", "bad", sentence)
 
 

@@ -9,7 +9,7 @@ _AT_ONCE, _MOST = 500, 5_000
 """Entries of the ledger that are read at a time, and at most."""
 BY_WORDS = {
     "default": "default arm: no records yet",
-    "learner": "best by the records",
+    "learner": "chosen by the records",
     "release": "drawn after a deletion",
 }
 KIND_WORDS = {
@@ -30,6 +30,16 @@ KIND_WORDS = {
     "rebuild": "Statistics computed again",
     "succeeded": "Succeeded by another vault",
 }
+_BY_BOUND = (
+    "The arm has the highest lower confidence bound by the records that the vault has now: a high mean, of"
+    " enough records to rely on it. An arm with a higher mean of fewer records may have a lower bound."
+)
+_CHOSEN = {
+    "lcb": _BY_BOUND,
+    "kl_lcb": _BY_BOUND,
+    "imitation": "The arm is the one with the most records that the vault has now.",
+}
+_CHOSEN_OTHERWISE = "The arm is the one that the learner chooses by the records that the vault has now."
 _MAY_CHANGE = {"forget", "add_arm", "retire_arm", "correct", "restore", "rebuild", "init"}
 
 
@@ -60,8 +70,8 @@ def reason_of(vault: Vault, key: Mapping[str, str] | None, by: str) -> Reason:
         sentence = "There are no records yet, so that the default arm is served."
         return Reason(sentence, entry, "The last entry of the ledger that may concern it")
     sentence = (
-        "The arm is the best by the records that the vault has now: the one whose mean is surely high. New"
-        " records make no ledger entry, so that the ledger does not say since when."
+        f"{_CHOSEN.get(vault.configuration.learner, _CHOSEN_OTHERWISE)} New records make no ledger entry, so"
+        " that the ledger does not say since when."
     )
     return Reason(sentence, entry, "The last entry of the ledger that may have changed it")
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, SimilarNameError
@@ -126,7 +126,15 @@ def preview_request(vault: Vault, prepared: Prepared) -> Previewed:
     if preview.release is None:
         return Previewed(preview, (), {})
     own = _method(preview, own=True)
-    return Previewed(preview, (own, *_others(vault, named, own)), {})
+    return Previewed(preview, _likeliest_first(own, *_others(vault, named, own)), {})
+
+
+def _likeliest_first(own: Method, *others: Method) -> tuple[Method, ...]:
+    """The methods, each with the decisions in one order: the likeliest to change by the vault's own first."""
+    order = sorted(range(len(own.places)), key=lambda place: -own.places[place].change)
+    return tuple(
+        replace(method, places=tuple(method.places[place] for place in order)) for method in (own, *others)
+    )
 
 
 def _others(vault: Vault, named: Mapping[str, Any], own: Method) -> list[Method]:
@@ -199,6 +207,5 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
 
 
 def shown_places(previewed: Previewed) -> tuple[Place, ...]:
-    """The first decisions that are touched: a page has no room for hundreds."""
-    own = previewed.own
-    return () if own is None else own.places[:_MOST_DECISIONS]
+    """The decisions that are likeliest to change: a page has no room for hundreds."""
+    return () if previewed.own is None else previewed.own.places[:_MOST_DECISIONS]

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from armnesia.service.opendsr.desk import COMPLETED, time_text
+from armnesia.service.opendsr.desk import COMPLETED, Desk, time_text
 from armnesia.service.opendsr.endpoints import controller_of
 from armnesia.service.pages.history import newest_first
 from armnesia.service.pages.routing import PageRoute, Signed, needs
@@ -20,6 +20,13 @@ from armnesia.vault.ledger.certificate_text import CERTIFIED
 router = APIRouter(route_class=PageRoute)
 _MOST, _SEARCHED = 20, 1_000
 _DAYS = timedelta(days=30)
+_OBSTACLES = {
+    "similar-name": "The vault holds nothing under a name in this request, but records under a nearly equal"
+    " spelling. Ask the controller, by the id of the request, whom it means.",
+    "beyond-policy": "The policy of the vault does not allow this request.",
+    "invalid-value": "A name in this request is not how this vault names people. Ask the controller, by the"
+    " id of the request, whom it means.",
+}
 _STATUS_WORDS = {
     "pending": "waiting: can still be cancelled",
     "in_progress": "in progress",
@@ -32,9 +39,12 @@ _STATUS_WORDS = {
 async def show_requests(request: Request, visitor: Signed) -> Response:
     """The queue, the requests of this session, and the last deletions of all."""
     found = await done(service_of(request).worker.write(lambda vault: _facts(vault, visitor.token)))
+    desk: Desk | None = getattr(request.app.state, "desk", None)
+    for each in found["subject_requests"]:
+        each["next_try"] = None if desk is None else desk.next_try(each["id"])
     values = {
         **found,
-        "opendsr": hasattr(request.app.state, "desk"),
+        "opendsr": desk is not None,
         "sees_all": visitor.token.role is Role.ADMIN,
         "jobs": list(visitor.session.jobs),
     }
@@ -65,7 +75,9 @@ def _subject_request(request: SubjectRequest) -> dict[str, Any]:
         "due": request.due,
         "status": _STATUS_WORDS[request.status],
         "open": request.status in ("pending", "in_progress"),
-        "obstacle": KINDS[request.obstacle].sentence if request.obstacle else "",
+        "obstacle": _OBSTACLES.get(request.obstacle, KINDS[request.obstacle].sentence)
+        if request.obstacle
+        else "",
         "sequence": request.sequence,
     }
 

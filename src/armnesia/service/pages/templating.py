@@ -32,8 +32,16 @@ def _time(text: str) -> Markup:
     >>> print(_time("2026-11-16T21:55:29.393491Z"))
     <time datetime="2026-11-16T21:55:29.393491Z">16 Nov 2026, 21:55 UTC</time>
     """
-    shown = f"{parse_time(text):%-d %b %Y, %H:%M} UTC"
-    return Markup('<time datetime="{}">{}</time>').format(text, shown)
+    return Markup('<time datetime="{}">{}</time>').format(text, time_words(text))
+
+
+def time_words(text: str) -> str:
+    """A time in a sentence.
+
+    >>> time_words("2026-11-16T21:55:29.393491Z")
+    '16 Nov 2026, 21:55 UTC'
+    """
+    return f"{parse_time(text):%-d %b %Y, %H:%M} UTC"
 
 
 def _day(text: str) -> str:

@@ -55,6 +55,8 @@ class Prepared:
     exactly: bool = False
     job: str = ""
     """The number of the job that answers it, once it is confirmed."""
+    found: Any = field(default=None, repr=False, compare=False)
+    """What it would do, until that was shown."""
 
     @property
     def words(self) -> str:
@@ -102,6 +104,12 @@ class Job:
     def is_over(self) -> bool:
         """Whether nothing is being done."""
         return self.stage not in ("waiting", "certificates")
+
+    @property
+    def changed_first(self) -> list[Mapping[str, Any]]:
+        """The decisions that the request touched, those that serve another arm now first."""
+        touched = (self.result or {}).get("decisions", [])
+        return sorted(touched, key=lambda each: each["served"] == each["served_before"])
 
     @property
     def percent(self) -> int:

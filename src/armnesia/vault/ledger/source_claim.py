@@ -2,7 +2,8 @@
 
 It follows from the ledger alone. The entry of a request names the vault's sources by their numbers, and an
 entry `erase_source` says of one of them that nobody who was forgotten up to an entry (`through`) has rows
-there, and what is left of them.
+there, and what is left of them. An entry `rebuild` names the sources that were `dropped`: their rows no
+longer count, and nobody has erased them there. No number is given to a second source.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,8 +11,8 @@ from typing import Any
 
 from armnesia.logs.erasing.plan import SourceState
 
-ERASURE, READMISSION = "erase_source", "readmit"
-KINDS = (ERASURE, READMISSION)
+ERASURE, READMISSION, REBUILD = "erase_source", "readmit", "rebuild"
+KINDS = (ERASURE, READMISSION, REBUILD)
 """The kinds of ledger entries that such a claim depends on."""
 _STATES = tuple(str(state) for state in SourceState)
 """From the weakest to the strongest."""
@@ -42,14 +43,28 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
     'untouched'
     >>> source_claim({"sequence": 5, "sources": [1]}, [{"kind": "readmit", "sequence": 6}, erased])["state"]
     'untouched'
+
+    A source that was dropped stays as it was, and `remains` says so.
+
+    >>> dropped = {"kind": "rebuild", "sequence": 6, "dropped": [2]}
+    >>> claim = source_claim({"sequence": 5, "sources": [2]}, [dropped, {**erased, "sequence": 7}])
+    >>> print(claim["state"], *claim["remains"])
+    untouched source 2 was dropped by ledger entry 6 and not purged: rows may still be there
     """
     numbers = entry.get("sources")
     if numbers is None:
         return None
-    best = _furthest(entry["sequence"], later)
+    known = [each for each in later if each["sequence"] > entry["sequence"]]
+    best, dropped = _furthest(entry["sequence"], known), dropped_sources(known)
     found = [best.get(number) for number in numbers]
     each = [_version(number, erasure) for number, erasure in zip(numbers, found, strict=True)]
     remains = [sentence for erasure in found if erasure is not None for sentence in erasure["remains"]]
+    remains += [
+        f"source {own['source']} was dropped by ledger entry {dropped[own['source']]} and not purged: rows"
+        " may still be there"
+        for own in each
+        if own["source"] in dropped and own["state"] != _STATES[-1]
+    ]
     return {
         "state": weakest(own["state"] for own in each),
         "versions": each,
@@ -57,16 +72,24 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
     }
 
 
+def dropped_sources(entries: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+    """By the number of a source that was dropped, the last entry that says so."""
+    rebuilds = [each for each in entries if each["kind"] == REBUILD]
+    return {number: each["sequence"] for each in rebuilds for number in each.get("dropped", ())}
+
+
 def _furthest(sequence: int, later: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
-    """By source, the first entry with the strongest state that covers an entry."""
+    """By source, the first of later entries with the strongest state that covers an entry."""
     best: dict[int, Mapping[str, Any]] = {}
     readmitted = False
     for each in later:
-        if each["sequence"] <= sequence:
-            continue
         if each["kind"] == READMISSION:
             readmitted = True
-        elif each["through"] >= sequence and (not readmitted or each["source"] in best):
+        elif (
+            each["kind"] == ERASURE
+            and each["through"] >= sequence
+            and (not readmitted or each["source"] in best)
+        ):
             known = best.get(each["source"])
             if known is None or _STATES.index(each["state"]) > _STATES.index(known["state"]):
                 best[each["source"]] = each

@@ -12,7 +12,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, ChangedSourceError, InvalidInputError, VaultError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    ChangedSourceError,
+    InvalidInputError,
+    UnfinishedError,
+    VaultError,
+)
+from armnesia.core.messages import system_failure
 from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
@@ -26,6 +33,7 @@ from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.source_counting import SourceCounter, added_up
 from armnesia.vault.state.source_erasures import (
     check_may_erase,
+    dropped_unerased,
     last_erasures,
     read_erasures,
     requests_answered,
@@ -47,8 +55,8 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
         sources: list[CountedSource] = []
         if not connection.records.layout.holds_rows:
             sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-        found = source_statuses(transaction, sources)
-        return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head)
+        found, dropped = source_statuses(transaction, sources), dropped_unerased(transaction, sources)
+        return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head, dropped)
 
 
 def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
@@ -193,14 +201,19 @@ class _Run:
         for role in roles:
             eraser = _opened_eraser(self.sources[number], self.counter.configuration)
             begun = role in self.sources[number].plans.under_way
-            plan, has_rows = self._plan(number, role, eraser)
+            plan, has_rows = self._plan(number, role, eraser, is_due=is_due)
             if not (begun or has_rows or is_due or (outcomes and role == roles[-1])):
                 continue  # the ledger says already that there are no such rows
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.apply(plan, self.people[role]))
+                kept = plan
+                if begun and not has_rows:
+                    # Others may have been forgotten since it was begun, whose rows it has not deleted.
+                    kept = replace(eraser.empty_plan(), removals=plan.removals)
+                    outcomes.append(eraser.apply(kept, self.people[role]))
                 facts = self._facts(number, outcomes) if role == roles[-1] else None
                 self._record(
-                    number, plan, self._plans(number).done(role, None if plan.files else plan), facts
+                    number, plan, self._plans(number).done(role, None if plan.files else kept), facts
                 )
         if is_due and not roles:
             facts = self._facts(number, [Erasure(SourceState.PURGED, remains=(_NAMES_NOBODY,))])
@@ -217,7 +230,7 @@ class _Run:
         for role in roles:
             each = self.sources[number]
             eraser = _opened_eraser(each, self.counter.configuration)
-            plan = each.plans.applied.get(role) or eraser.empty_plan()
+            plan = eraser.with_removals(each.plans.applied.get(role) or eraser.empty_plan())
             self._put(replace(each, plans=each.plans.begun(role, plan)))
             with self._saying_what_is_left(number):
                 outcomes.append(eraser.purge(plan, self.people[role], ignore_retention=ignore_retention))
@@ -235,18 +248,25 @@ class _Run:
         roles = [role for role in self.people if role in columns]
         return sorted(roles, key=lambda role: role not in each.plans.under_way)
 
-    def _plan(self, number: int, role: str, eraser: SourceEraser) -> tuple[ErasurePlan, bool]:
-        """The plan that is to be applied; also, whether there are rows: then it is stored."""
+    def _plan(
+        self, number: int, role: str, eraser: SourceEraser, *, is_due: bool
+    ) -> tuple[ErasurePlan, bool]:
+        """The plan that is to be applied; also, whether there are rows: then it is stored.
+
+        A plan that was applied before tells nothing of people who were forgotten since.
+        """
         each = self.sources[number]
         begun = each.plans.under_way.get(role)
         if begun is not None:
             if number not in self.sums:
                 return begun, False  # rows are gone: it is finished as it was begun
             eraser.discard(begun)
-        plan = eraser.plan(self.people[role])
+        plan, before = eraser.plan(self.people[role]), begun or each.plans.applied.get(role)
+        removals = () if before is None else before.removals
         if plan is None:
-            known = begun or each.plans.applied.get(role)
-            return eraser.empty_plan() if known is None else replace(known, files=()), False
+            known = before if begun or not is_due else None
+            return replace(known or eraser.empty_plan(), files=(), removals=removals), False
+        plan = replace(plan, removals=removals)
         try:
             self._put(replace(each, plans=each.plans.begun(role, plan)))
         except BaseException:
@@ -298,14 +318,17 @@ class _Run:
         versions = {"before": None, "after": None} if last is None else last
         if deletions:
             versions = {"before": deletions[0].before, "after": deletions[-1].after}
-        dues = [each.due for each in outcomes if each.due is not None]
+        state = weakest(str(each.state) for each in outcomes)
+        dues = [each.due.isoformat() for each in outcomes if each.due is not None]
+        if not dues and last is not None and last["due"] and state != SourceState.PURGED:
+            dues.append(last["due"])  # what an earlier erasure has left is still there
         return {
             "source": number,
-            "state": weakest(str(each.state) for each in outcomes),
+            "state": state,
             "before": versions["before"],
             "after": versions["after"],
             "remains": list(dict.fromkeys(sentence for each in outcomes for sentence in each.remains)),
-            "due": max(dues).isoformat() if dues else None,
+            "due": max(dues, default=None),
             "through": self.through,
         }
 
@@ -325,10 +348,11 @@ class _Run:
         """Say what to do about an erasure that cannot be finished."""
         try:
             yield
-        except ArmnesiaError as error:
+        except (ArmnesiaError, OSError) as error:
             source = self.sources[number]
-            raise VaultError(
-                f"{error}; the erasure at source {source.name!r} is not finished: if something else has"
+            reason = system_failure(error) if isinstance(error, OSError) else str(error)
+            raise UnfinishedError(
+                f"{reason}; the erasure at source {source.name!r} is not finished: if something else has"
                 f" changed the source, run {source.ingest_command}; then run armnesia erase"
             ) from None
 

@@ -228,9 +228,9 @@ def _saying_remedy() -> Iterator[None]:
     try:
         yield
     except UndeclaredActionError as error:
-        raise InvalidLogError(
+        raise UndeclaredActionError(
             f"{error}; nothing was ingested: if it is a new arm, offer it first with armnesia arms add"
-        ) from None
+        ).at(*error.faults) from None
 
 
 def _compare(

@@ -40,7 +40,7 @@ def rebuild(
     replayed = connection.writing(partial(_load_or_replay, connection))
     with connection.database.sorting_in_files(), replayed as transaction:
         session, before = transaction.session, transaction.state
-        connection.records.drop_sources(session, without)
+        dropped = connection.records.drop_sources(session, without)
         scan = connection.records.scan(
             session, transaction.keyring, read_suppressed(session), counter=counter
         )
@@ -67,11 +67,13 @@ def rebuild(
         if deleted:
             state = replace(state, erased_through=0)
             redraft_certificates(connection, transaction)
-        entry = transaction.append("rebuild", changed=not unchanged, sources_dropped=len(without))
+        entry = transaction.append(
+            "rebuild", changed=not unchanged, sources_dropped=len(without), dropped=dropped
+        )
         transaction.store(state)
     if deleted:
         connection.erase(entry.head)
-    return Rebuilt(not unchanged, entry.head)
+    return Rebuilt(not unchanged, entry.head, tuple(without))
 
 
 def _load_or_replay(

@@ -35,10 +35,11 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         if state.signing_key > 1:  # the ledger is searched for the history of the keys
             to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
         records = transaction.count_records()
-        pending = None
+        pending = purges = None
         if state.configuration.may_erase_at_source:
             found = source_statuses(transaction, read_sources(session))
             pending = max((each.pending for each in found), default=0)
+            purges = sum(each.purge_pending for each in found)
     erased = state.erased_through >= state.head.sequence or connection.erase(state.head)
     return Status(
         vault=state.vault,
@@ -56,6 +57,7 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         to_reissue=len(to_reissue),
         sources=sources,
         source_erasures_pending=pending,
+        source_purges_pending=purges,
         scores=None if decision is None else _scores(decision, state.configuration),
         scores_of=(
             None

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import ChangedRecordError, Fault, VaultError
 from armnesia.core.messages import counted
 from armnesia.logs import Rows
 from armnesia.vault.keys.keyring import Keyring
@@ -67,23 +67,23 @@ def find_corrected(
     if of_forgotten:
         first = min(places[identity] for identity in of_forgotten)
         one, several = "row of a forgotten person has", "rows of forgotten people have"
-        raise VaultError(
+        raise ChangedRecordError(
             f"at least {counted(len(of_forgotten), one, several)} an id that the vault holds for another"
             f" user, or without one: the first is row {rows.positions[first]}; if the record is the forgotten"
             " person's, forget it by its id; if the id was given to another row since, leave the old row out;"
             " nothing was ingested"
-        )
+        ).at(Fault("id", rows.positions[first], "is held by the vault for another user, or without one"))
     if of_nobody:
         first = min(places[identity] for identity in of_nobody)
         raise held_without_user(len(of_nobody), rows.positions[first])
     if others:
         first = min(places[identity] for identity in others)
-        raise VaultError(
+        raise ChangedRecordError(
             f"at least {counted(len(others), 'row of this source has', 'rows of this source have')} an id"
             f" that the vault holds for another user, or without one: the first is row"
             f" {rows.positions[first]}; an id belongs to one person, and a correction cannot change whose it"
             " is; forget the record by its id, and bring the row in with a new one; nothing was ingested"
-        )
+        ).at(Fault("id", rows.positions[first], "is held by the vault for another user, or without one"))
     return Corrected(found, same_arm)
 
 
@@ -95,12 +95,13 @@ def held_without_user(number: int, first: int) -> VaultError:
     cannot be added later, so make a new vault, with --successor-of if people were forgotten here, and ingest
     the log there with its user column; nothing was ingested
     """
-    return VaultError(
+    fault = Fault("user", first, "must be null, as in the vault")
+    return ChangedRecordError(
         f"at least {counted(number, 'row of this source is', 'rows of this source are')} in the vault without"
         f" a user: the first is row {first}; whose a record is cannot be added later, so make a new vault,"
         " with --successor-of if people were forgotten here, and ingest the log there with its user column;"
         " nothing was ingested"
-    )
+    ).at(fault)
 
 
 def delete_corrected(session: Session, keyring: Keyring, layout: RecordLayout, corrected: Corrected) -> None:

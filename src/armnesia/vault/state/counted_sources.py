@@ -10,6 +10,7 @@ from typing import Any
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
 from armnesia.logs import (
     Source,
+    file_in_both,
     has_new_files,
     manifest_of,
     reopen_counted,
@@ -153,9 +154,15 @@ class CountedSource:
                 " under way, or was interrupted: armnesia erase finishes it; nothing was changed"
             )
         return VaultError(
-            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed; to"
-            f" count it again, run {self.ingest_command}"
+            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed;"
+            f" {self.remedy(reason)}"
         )
+
+    def remedy(self, reason: object) -> str:
+        """What to do about a source that has changed since it was counted."""
+        lost = any(words in str(reason) for words in ("no longer there", "is gone", "are gone"))
+        put_back = "put back what is gone, or " if lost else ""
+        return f"{put_back}to count it again, run {self.ingest_command}"
 
     def has_new_files(self) -> bool:
         """Whether there are files that are not counted yet."""
@@ -211,19 +218,30 @@ def put_sources(
     return digests, [tables.put_source(*row) for row in changed]
 
 
-def next_number(sources: Iterable[CountedSource]) -> int:
-    """The number of a new source."""
-    return max((each.number for each in sources), default=0) + 1
-
-
 def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
     """Refuse sources of which two share files, or are the same table: rows would count twice."""
     owner_of: dict[str, CountedSource] = {}
     for each in sources:
-        for part in () if each.counted is None else each.counted.manifest.parts:
+        for part in () if each.counted is None else sorted(each.counted.manifest.parts):
             other = owner_of.setdefault(part, each)
             if other is not each:
                 raise _overlap(part, other, each)
+
+
+def refuse_inner(known: Iterable[CountedSource], new: CountedSource) -> None:
+    """Refuse a new source with files that a known one stands for and has not counted yet.
+
+    Counted here, they could not be counted there, and the known source could not be ingested any more.
+    """
+    assert new.counted is not None  # it was read just now
+    for each in known:
+        part = file_in_both(each.address, new.counted.manifest)
+        if part is not None:
+            raise VaultError(
+                f"{part!r} of source {new.name!r} lies within source {each.name!r}, which the vault has"
+                " counted before, and its rows would count twice; nothing was changed; to count what is new"
+                f" there, run {each.ingest_command}"
+            )
 
 
 def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:

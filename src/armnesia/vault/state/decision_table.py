@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import Fault, InvalidInputError, RefusedArmError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -232,11 +232,12 @@ def refused_arm(
     first = "" if row is None else f": the first is row {row}"
     where = where_option(key_dict(configuration.key_columns, key))
     named = shlex.quote(str(arm))
-    return VaultError(
+    faults = () if row is None else (Fault("action", row, "is an arm that its decision does not offer"),)
+    return RefusedArmError(
         f"arm {arm!r} is not offered{in_decision(configuration, key)}, and new rows of it are"
         f" refused{first}; leave them out, offer it with armnesia arms add {named}{where}, or count them"
         f" without serving it: armnesia arms retire {named}{where} --new-rows count; nothing was ingested"
-    )
+    ).at(*faults)
 
 
 def where_option(values: Mapping[str, str]) -> str:

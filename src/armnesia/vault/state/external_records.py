@@ -52,7 +52,7 @@ class ExternalRecords(Records):
     """The table `source` says which rows were counted; there is no table of rows."""
 
     erasure_excludes: ClassVar[str] = (
-        "; not the source of the records, where they stay until they are deleted there"
+        "; not the source of the records, where they are erased in a step of its own, or stay"
     )
 
     def __init__(self, layout: RecordLayout = EXTERNAL_LAYOUT) -> None:
@@ -204,6 +204,7 @@ class ExternalRecords(Records):
         notes: list[str] = []
         sums, complete = [], True
         counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
+        remedy = "armnesia erase deletes them" if state.configuration.may_erase_at_source else "delete them"
         for each in read_sources(session):
             where = f"source {each.name!r}"
             if each.plans.under_way:
@@ -223,7 +224,7 @@ class ExternalRecords(Records):
                 has_more = has_more or each.has_new_files()
             except ChangedSourceError as error:
                 complete = False
-                again = "" if each.plans.under_way else f"; to count it again, run {each.ingest_command}"
+                again = "" if each.plans.under_way else f"; {each.remedy(error)}"
                 problems.append(f"{where} has changed since it was counted: {error}{again}")
                 continue
             except ArmnesiaError as error:
@@ -238,7 +239,7 @@ class ExternalRecords(Records):
             if counted.n_left_out:
                 notes.append(
                     f"{where}: {counted.n_left_out} rows of forgotten people or records are still present;"
-                    " delete them"
+                    f" {remedy}"
                 )
         if not complete:
             return problems, notes
@@ -328,16 +329,18 @@ class ExternalRecords(Records):
             for each in read_sources(session)
         )
 
-    def drop_sources(self, session: Session, names: Iterable[str]) -> None:
-        """Remove sources that no longer exist: their rows no longer count."""
+    def drop_sources(self, session: Session, names: Sequence[str]) -> list[int]:
+        """Remove sources that no longer exist, and return their numbers: their rows no longer count."""
         known: dict[str, list[int]] = {}  # one place may have been read by different columns
         for each in read_sources(session):
             known.setdefault(each.name, []).append(each.number)
         for name in names:
             if name not in known:
                 raise unknown_source(name, known)
-            for number in known[name]:
-                tables.delete_source(session, number)
+        dropped = sorted({number for name in names for number in known[name]})
+        for number in dropped:
+            tables.delete_source(session, number)
+        return dropped
 
 
 def by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int, int], tuple[int, int]]:
@@ -351,7 +354,8 @@ def _changed_in_place(names: Sequence[str]) -> str:
     where = f"source {names[0]!r}" if len(names) == 1 else f"one of the sources {listed(names, 5)}"
     return (
         f"{where} may have changed in a way that only counting shows: rows were changed in their place, or"
-        " rows that were given with a request were not all of it; armnesia rebuild counts all sources again"
+        " rows that were given with a request were not all of it, or more; armnesia rebuild counts all"
+        " sources again"
     )
 
 

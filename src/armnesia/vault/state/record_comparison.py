@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armnesia.core.arrays import BoolArray
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import ChangedRecordError, Fault
 from armnesia.core.identifiers import UserType, is_plain_integer
 from armnesia.core.messages import counted
 from armnesia.logs import Rows, Source
@@ -151,10 +151,14 @@ class RecordComparison:
         if places:
             first = min(places)
             other = others[first]
-            raise VaultError(
+            raise ChangedRecordError(
                 f"{counted(len(places), 'row has', 'rows have')} an id that the vault holds, or has"
                 f" forgotten, in another spelling: {ids[first]!r} in row {rows.positions[first]}, which may"
                 f" be {other!r}; write the ids as before; nothing was ingested"
+            ).at(
+                Fault(
+                    "id", rows.positions[first], "is held by the vault, or was forgotten, in another spelling"
+                )
             )
 
     def _incoming(self, rows: Rows, names: list[bytes], source: int) -> IncomingRows:
@@ -264,17 +268,17 @@ class RecordComparison:
             if rows.ids is None:
                 others = [name for name in known_columns(self._session, "user") if name != self._user_column]
                 option = f"--user-column {' or '.join(others)}" if others else "the same --user-column"
-                raise VaultError(
+                raise ChangedRecordError(
                     f"{number} {'is' if one else 'are'} in the vault already with another user column, or"
                     f" without one: the first is row {rows.positions[first]}; give {option}, as before, or"
                     " make a new vault; nothing was ingested"
-                )
-            raise VaultError(
+                ).at(Fault("user", rows.positions[first], "must be there, or not, as in the vault"))
+            raise ChangedRecordError(
                 f"{number} {'has' if one else 'have'} an id that the vault holds with another action, reward"
                 f"{', key' if self._records.layout.keyed else ''} or user: the first is row"
                 f" {rows.positions[first]}; an id must always name the same row;"
                 f" {self._records.corrections}; nothing was ingested"
-            )
+            ).at(Fault("id", rows.positions[first], "is held by the vault with another content"))
 
 
 def _record_rows(columns: Columns) -> list[Row]:

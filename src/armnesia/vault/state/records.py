@@ -225,10 +225,11 @@ class Records(ABC):
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """The sources that records are looked up at."""
 
-    def drop_sources(self, session: Session, names: Iterable[str]) -> None:
-        """Forget sources that no longer exist; refuse names that are none."""
+    def drop_sources(self, session: Session, names: Sequence[str]) -> list[int]:
+        """Forget sources that no longer exist, and return their numbers; refuse names that are none."""
         for name in names:
             raise unknown_source(name, {})
+        return []
 
 
 def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:

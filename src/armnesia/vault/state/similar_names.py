@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import islice
 
-from armnesia.core.errors import InvalidInputError, SimilarNameError
+from armnesia.core.errors import InvalidNameError, SimilarNameError
 from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
@@ -92,21 +92,28 @@ def refuse_similar_names(
     headers = known_columns(transaction.session, "user") if some_without else ()
     for name, has_rows in named:
         if not has_rows and name in headers:
-            raise InvalidInputError(
+            raise InvalidNameError(
                 f"{name!r} is the user column that the vault has its people from, and the vault holds no rows"
                 " of such a name: if it is the header of a file of names, give --column; if it is a name,"
-                " add exactly=True (--exactly); nothing was changed"
+                " add exactly=True (--exactly); nothing was changed",
+                name,
+                "header",
             )
         if not has_rows and name in target.types:
-            raise InvalidInputError(
+            raise InvalidNameError(
                 f"the name {name!r} was given as a value of type {target.types[name]}, which files may write"
                 " otherwise, and the vault holds no rows of it: give the text that the log has, or state by"
-                " exactly=True that this one is right; nothing was changed"
+                " exactly=True that this one is right; nothing was changed",
+                name,
+                "kind",
             )
         if not has_rows and has_control_characters(name):
-            raise InvalidInputError(
-                f"the name {name!r} has a control character, and the vault holds no rows of it: check how the"
-                " names were read, or state by exactly=True (--exactly) that it is right; nothing was changed"
+            raise InvalidNameError(
+                f"the name {name!r} has a control character, and the vault holds no rows of it: check how"
+                " the names were read, or state by exactly=True (--exactly) that it is right; nothing was"
+                " changed",
+                name,
+                "control",
             )
 
 

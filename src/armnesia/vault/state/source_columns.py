@@ -2,7 +2,7 @@
 
 import json
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import OtherColumnsError
 from armnesia.core.messages import listed
 from armnesia.logs import Source
 from armnesia.vault.state.diagnosis import changed_values
@@ -35,9 +35,11 @@ def refuse_other_columns(session: Session, source: Source) -> None:
     for role, name in (("action", source.columns.action), ("reward", source.columns.reward)):
         names = known_columns(session, role)
         if names and name not in names:
-            raise VaultError(
+            raise OtherColumnsError(
                 f"the vault has its {role}s from column {listed(names)}, and this source would bring them"
                 f" from column {name!r}: name the same column (--{role}-column), or make another vault for"
                 " another metric; if both columns mean the same, say so with other_columns=True"
-                " (--other-columns); nothing was ingested"
+                " (--other-columns); nothing was ingested",
+                role,
+                names,
             )

@@ -8,12 +8,15 @@ from armnesia.core.errors import VaultError
 from armnesia.logs.erasing import SourceState
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.certificate_text import CERTIFIED
-from armnesia.vault.ledger.source_claim import ERASURE, KINDS
-from armnesia.vault.results import SourceErasure
+from armnesia.vault.ledger.source_claim import ERASURE, KINDS, dropped_sources, source_claim
+from armnesia.vault.results import DroppedSource, SourceErasure
 from armnesia.vault.state.counted_sources import CountedSource
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+
+_NAMING = (*CERTIFIED, *KINDS)
+"""The kinds of ledger entries that name sources by their numbers."""
 
 
 def check_may_erase(configuration: Configuration) -> None:
@@ -26,8 +29,8 @@ def check_may_erase(configuration: Configuration) -> None:
 
 
 def read_erasures(session: Session, configuration: Configuration) -> list[dict[str, Any]]:
-    """The entries of the ledger that say how far rows are erased at their sources, and of readmissions."""
-    if not configuration.may_erase_at_source:
+    """The entries of the ledger that say how far rows are erased, of readmissions, and of dropped sources."""
+    if configuration.mode != "external":
         return []
     return list(_of_kinds(tables.read_entries_like(session, KINDS), KINDS))
 
@@ -47,6 +50,31 @@ def last_erasures(entries: Sequence[Mapping[str, Any]]) -> dict[int, Mapping[str
 def requests_answered(session: Session) -> list[int]:
     """The entries that answered requests."""
     return [each["sequence"] for each in _of_kinds(tables.read_entries_like(session, CERTIFIED), CERTIFIED)]
+
+
+def next_number(session: Session, sources: Iterable[CountedSource]) -> int:
+    """The number of a new source: one that no entry of the ledger names, whose certificates go by it."""
+    used = [each.number for each in sources]
+    for entry in _of_kinds(tables.read_entries_like(session, _NAMING), _NAMING):
+        used += entry.get("sources") or ()
+        used += [entry["source"]] if entry["kind"] == ERASURE else entry.get("dropped", ())
+    return max(used, default=0) + 1
+
+
+def dropped_unerased(transaction: Transaction, sources: Iterable[CountedSource]) -> tuple[DroppedSource, ...]:
+    """Sources that were dropped while rows of forgotten people were there, as far as the ledger says."""
+    session, counted = transaction.session, {each.number for each in sources}
+    erasures = read_erasures(session, transaction.state.configuration)
+    dropped = {number: at for number, at in dropped_sources(erasures).items() if number not in counted}
+    if not dropped:
+        return ()
+    requests = dict.fromkeys(dropped, 0)
+    for entry in _of_kinds(tables.read_entries_like(session, CERTIFIED), CERTIFIED):
+        claim = source_claim(entry, erasures)
+        for own in () if claim is None else claim["versions"]:
+            if own["source"] in requests and own["state"] != SourceState.PURGED:
+                requests[own["source"]] += 1
+    return tuple(DroppedSource(number, dropped[number], n) for number, n in sorted(requests.items()) if n)
 
 
 def source_statuses(transaction: Transaction, sources: Iterable[CountedSource]) -> tuple[SourceErasure, ...]:

@@ -21,8 +21,8 @@ from armnesia.vault.state.counted_sources import (
     CountedPart,
     CountedSource,
     checked_sources,
-    next_number,
     put_sources,
+    refuse_inner,
     refuse_overlaps,
 )
 from armnesia.vault.state.decision_table import read_all_decisions
@@ -31,6 +31,7 @@ from armnesia.vault.state.first_source import with_actions, with_user_type
 from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import SourceCounter
+from armnesia.vault.state.source_erasures import next_number
 from armnesia.vault.state.source_statistics import (
     new_keys,
     refuse_retired_arms,
@@ -81,6 +82,7 @@ class SourceIngest:
             state = transaction.state
             sources = checked_sources(transaction.session, transaction.keyring, state.digests)
             suppressed = SuppressionList.read(transaction).digests
+            new_number = next_number(transaction.session, sources)
             counter = SourceCounter(
                 self._fixed(state).configuration, transaction.keyring, suppressed, self.names
             )
@@ -91,11 +93,13 @@ class SourceIngest:
         others = [each for each in sources if each is not known]
         now = CountedSource(0, source.description, CountedPart(manifest, True, False))
         refuse_overlaps([*others, now])
+        if known is None:
+            refuse_inner(others, now)
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
         reason = _reason_to_recount(known, changes, others)
-        number = next_number(sources) if known is None else known.number
+        number = new_number if known is None else known.number
         plans = KeptPlans() if known is None else known.plans
         if reason is not None:
             now = CountedSource(number, source.description, None, plans=plans)

@@ -15,6 +15,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidLogError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import counted
 from armnesia.logs import Source, open_source
+from armnesia.logs.conditions import conditions
 from armnesia.logs.counting import FoundRows, RowRules
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.erasure_target import ErasureTarget
@@ -114,9 +115,9 @@ class _Lookup:
                 " are from"
             )
         rules, names = self._row_rules(), set(self._target.names)
-        self._found = source.found_rows(
-            self._role, names, rules, every_spelling=True, with_ids=self._with_ids(source)
-        )
+        has_ids = "id" in source.columns.named()
+        self._found = source.found_rows(self._role, names, rules, every_spelling=True, with_ids=has_ids)
+        self._refuse_repeated_ids()
         n_found, n_rows = sum(found.number for found in self._found), source.count_rows(rules).n_rows
         if n_found < n_rows:
             raise VaultError(
@@ -126,23 +127,59 @@ class _Lookup:
         missing = len(set(self._names) - {self._label(found) for found in self._found})
         if missing:
             raise VaultError(
-                f"no row is given of {missing} of the {counted(len(self._names), 'name')} in the request:"
-                " that nothing is held of somebody cannot be told from given rows; nothing was changed"
+                f"no counted row is given of {missing} of the {counted(len(self._names), 'name')} in the"
+                " request: that nothing is held of somebody cannot be told from given rows; nothing was"
+                " changed"
+            )
+
+    def _refuse_repeated_ids(self) -> None:
+        """Refuse rows that are given twice, as far as they have ids: they would be taken away twice."""
+        rows_of: dict[str, int] = {}
+        for found in self._found:
+            if found.id is not None:
+                rows_of[found.id] = rows_of.get(found.id, 0) + found.number
+        repeated = sum(1 for number in rows_of.values() if number > 1)
+        if repeated:
+            raise VaultError(
+                f"{repeated} of the {counted(len(rows_of), 'id')} of the given rows are there more than once,"
+                " and their rows would be taken away as often: give each row once; nothing was changed"
             )
 
     def _opened_given(self, given: Any, sources: Sequence[CountedSource]) -> Source:
-        """The given rows, with the columns of the first source that has the same."""
+        """The given rows, with the columns and conditions of the first source that has the same."""
         configuration = self._state.configuration
         refusals: list[ArmnesiaError] = []
+        alike: list[tuple[CountedSource, Source]] = []
         for each in sources:
             try:
-                source = open_source(given, **each.address["columns"], whole_rows=False)
+                alike.append((each, open_source(given, **each.address["columns"], whole_rows=False)))
             except InvalidLogError as error:
                 refusals.append(error)
-                continue
-            source = source if configuration.plain_decimals else source.with_decimals_as_written()
-            return source.keyed_by(configuration.key_columns)
-        raise refusals[0] if refusals else VaultError("the vault has counted no source yet, and so no rows")
+        if not alike:
+            raise (
+                refusals[0] if refusals else VaultError("the vault has counted no source yet, and so no rows")
+            )
+        _refuse_several_conditions([each for each, _ in alike])
+        first, source = self._telling_forgotten_apart(alike, sources)
+        source = source if configuration.plain_decimals else source.with_decimals_as_written()
+        return _filtered_as(first, source).keyed_by(configuration.key_columns)
+
+    def _telling_forgotten_apart(
+        self, alike: Sequence[tuple[CountedSource, Source]], sources: Sequence[CountedSource]
+    ) -> tuple[CountedSource, Source]:
+        """Choose the columns by which rows can be left out that were forgotten before; refuse if none do."""
+        other = "id" if self._role == "user" else "user"
+        if not (self._tells_apart and any(each.address["columns"].get(other) for each in sources)):
+            return alike[0]
+        for each, source in alike:
+            if other in source.columns.named():
+                return each, source
+        before = "single records were" if other == "id" else "people were"
+        raise VaultError(
+            f"the given rows must name the {other} of each in a column, as a source does: {before} forgotten"
+            " before, whose rows could be subtracted twice; nothing was changed: give the rows with this"
+            " column, or leave them to be looked up"
+        )
 
     def _row_rules(self) -> RowRules:
         configuration = self._state.configuration
@@ -266,3 +303,28 @@ class _Lookup:
         )
         forgotten = tables.suppressed_among(transaction.session, digests)
         return [key for key, digest in zip(keys, digests, strict=True) if digest not in forgotten]
+
+
+def _refuse_several_conditions(sources: Sequence[CountedSource]) -> None:
+    """Refuse given rows of which it cannot be told which conditions decided that they were counted."""
+    first = sources[0]
+    for each in sources[1:]:
+        if each.address.get("where") != first.address.get("where"):
+            raise VaultError(
+                f"given rows may be of source {first.name!r} or of source {each.name!r}, which are counted"
+                " with different conditions (--where); nothing was changed: leave the rows to be looked up"
+            )
+
+
+def _filtered_as(counted_source: CountedSource, given: Source) -> Source:
+    """The given rows that satisfy the conditions of a source; refuse those of which that is not known."""
+    where = conditions(counted_source.address.get("where"))
+    if not where:
+        return given
+    try:
+        return given.filtered(where)
+    except InvalidLogError as error:
+        raise VaultError(
+            f"the given rows cannot be compared with the conditions of source {counted_source.name!r}:"
+            f" {error}; nothing was changed"
+        ) from None

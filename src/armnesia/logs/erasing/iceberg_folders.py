@@ -1,0 +1,102 @@
+"""The files that are in the folders of an Iceberg table, whatever its metadata say."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+DATA, MANIFEST, LIST, METADATA = range(4)
+"""Kinds of files, in the order in which they are removed: what refers to others after them."""
+_SUFFIXES = {
+    ".parquet": DATA,
+    ".orc": DATA,
+    ".puffin": DATA,
+    ".stats": DATA,
+    ".avro": MANIFEST,
+    ".metadata.json": METADATA,
+    ".metadata.json.gz": METADATA,
+}
+"""Files of a table by the ends of their names; what else is in its folders is left alone."""
+_OTHER_FOLDERS = (
+    "write.data.path",
+    "write.metadata.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+"""Properties that name folders for new files."""
+_SAME_STORES = {"s3a": "s3", "s3n": "s3", "file": ""}
+
+
+class FoundFile(NamedTuple):
+    """A file in a folder of the table."""
+
+    location: str
+    kind: int
+    changed: datetime | None
+
+
+def key_of(location: str) -> str:
+    """What is the same for all spellings of a location.
+
+    >>> key_of("s3a://lake/logs//a.parquet"), key_of("file:///logs/a b"), key_of("/logs/a b")
+    ('s3://lake/logs/a.parquet', '/logs/a b', '/logs/a b')
+    """
+    scheme, colon, rest = location.partition(":")
+    if not colon or "/" in scheme:
+        scheme, rest = "", location
+    scheme = _SAME_STORES.get(scheme.lower(), scheme.lower())
+    path = re.sub("/+", "/", rest)
+    return f"{scheme}:/{path}" if scheme else path
+
+
+def files_in_folders(table: Any) -> list[FoundFile] | None:
+    """All files in the folders of a table; None if it has others, or if they cannot be listed."""
+    root = str(table.metadata.location).rstrip("/")
+    folders = {f"{root}/data", f"{root}/metadata"}
+    named = {str(table.properties[name]).rstrip("/") for name in _OTHER_FOLDERS if name in table.properties}
+    if any(not f"{key_of(folder)}/".startswith(f"{key_of(root)}/") for folder in named):
+        return None  # other tables may write there as well
+    listed = [_files_below(table.io, folder) for folder in sorted(folders | named)]
+    if any(files is None for files in listed):
+        return None
+    found = {key_of(each.location): each for files in listed for each in files or ()}
+    return list(found.values())
+
+
+def _files_below(io: Any, folder: str) -> list[FoundFile] | None:
+    """Files in a folder and those below it; None if the storage of pyiceberg cannot list them."""
+    if hasattr(io, "fs_by_scheme"):
+        listed = _by_pyarrow(io, folder)
+    elif hasattr(io, "get_fs"):
+        listed = _by_fsspec(io, folder)
+    else:
+        return None
+    found = []
+    for path, changed in listed:
+        for suffix, kind in _SUFFIXES.items():
+            if path.endswith(suffix):
+                found.append(FoundFile(f"{folder}/{path}", kind, changed))
+                break
+    return found
+
+
+def _by_pyarrow(io: Any, folder: str) -> Iterator[tuple[str, datetime | None]]:
+    """Paths in a folder, and when each file was changed."""
+    from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 (an extra)
+
+    scheme, store, path = io.parse_location(folder, io.properties)
+    selector = FileSelector(path, allow_not_found=True, recursive=True)
+    for each in io.fs_by_scheme(scheme, store).get_file_info(selector):
+        if each.type == FileType.File:
+            yield each.path[len(path) :].lstrip("/"), each.mtime
+
+
+def _by_fsspec(io: Any, folder: str) -> Iterator[tuple[str, datetime | None]]:
+    """The same, by the other library; it does not say in one way when a file was changed."""
+    scheme = folder.partition(":")[0] if ":" in folder else "file"
+    files = io.get_fs(scheme)
+    root = str(files._strip_protocol(folder)).rstrip("/")
+    for path, status in files.find(root, detail=True).items():
+        changed = status.get("mtime")
+        is_number = isinstance(changed, int | float)
+        yield path[len(root) :].lstrip("/"), datetime.fromtimestamp(changed, UTC) if is_number else None
