@@ -213,9 +213,9 @@ def test_decisions_that_change_come_first(sqlite_place: Place) -> None:
     """In the last of 40 decisions, one person's records alone make B better."""
     log: dict[str, list[Any]] = {"action": [], "reward": [], "user": [], "page": []}
     for page in range(40):
-        rows = [("A", 1, "other")] * 60 + [("B", 0, "other")] * 60 + [("A", 1, "star")]
+        rows = [("A", 1.0, "other")] * 60 + [("B", 0.0, "other")] * 60 + [("A", 1.0, "star")]
         if page == 39:
-            rows = [("A", 0.5, "other")] * 60 + [("B", 0, "other")] * 60 + [("B", 1, "star")] * 400
+            rows = [("A", 0.5, "other")] * 60 + [("B", 0.0, "other")] * 60 + [("B", 1.0, "star")] * 400
         for action, reward, user in rows:
             for name, value in zip(log, (action, reward, user, f"page {page}"), strict=True):
                 log[name].append(value)
