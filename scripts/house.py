@@ -90,7 +90,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("names",),
         ("vault", "research"),
         ("log",),
-        ("demo_vault",),
+        ("demo_steps",),
         ("demo",),
         ("app",),
         ("main",),

@@ -1,7 +1,9 @@
 """Who gets in: every endpoint of the OpenAPI document, with every token that must not suffice."""
 
+import asyncio
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from fastapi import APIRouter
 
 from armnesia.service.app import create_app
+from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
 from armnesia.service.tokens import Route
 from armnesia.vault import Role, Token, Tokens, Vault
@@ -194,3 +197,39 @@ def test_the_limits_of_bodies_and_batches(sqlite_place: Place) -> None:
         assert len(http.get("/v1/ledger", params={"limit": 500}).json()["entries"]) == 1
         with sqlite_place.open() as vault:
             assert vault.n_records == 20
+
+
+def test_uses_that_could_not_be_noted_are_kept(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = served.app.state.service
+
+    def too_busy(*_: object) -> None:
+        raise Problem("too-busy")
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with served.http("reader") as http:
+        for _ in range(3):
+            http.get("/v1/ledger/head")
+    for failure in (too_busy, fail):
+        with monkeypatch.context() as patched:
+            patched.setattr(service.worker, "write", failure)
+            asyncio.run(service._note_uses())
+        assert sum(service.guard._uses.values()) == 3
+    asyncio.run(service._note_uses())
+    assert service.guard._uses == {}
+    with served.place.open() as vault:
+        assert sum(token.uses for token in vault.tokens()) == 3
+
+
+def test_a_token_is_checked_while_all_readers_are_busy(served: Served) -> None:
+    worker, go_on = served.app.state.service.worker, threading.Event()
+    try:
+        for _ in range(8):
+            worker.read(lambda _: go_on.wait(30))
+        with served.http(None) as http:
+            begun = time.monotonic()
+            answer = http.get("/metrics", headers={"Authorization": "Bearer none"})
+            assert (answer.status_code, time.monotonic() - begun < 5) == (401, True)
+    finally:
+        go_on.set()

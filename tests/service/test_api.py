@@ -1,6 +1,7 @@
 """What endpoints answer, against the vault itself."""
 
 import math
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import pytest
 from armnesia.service import ServiceError
 from armnesia.vault import Certificate, Configuration, UserType
 from tests.databases import Place
-from tests.service.servers import PEOPLE, Served, log_of, serving, serving_existing
+from tests.service.servers import PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
 from tests.vault.operations.test_forget_many import write_csv
 from tests.vault.raw_vaults import change
 
@@ -326,22 +327,31 @@ def test_the_document_is_counted_by_its_route(served: Served) -> None:
     assert "BREW" not in text
 
 
-def test_a_changed_vault_is_failing(served: Served) -> None:
+@pytest.mark.parametrize("path", ["/health", "/metrics"])
+def test_a_changed_vault_is_failing(served: Served, path: str) -> None:
+    """The token cannot be checked either, so that no more is told."""
     with served.place.open() as vault:
         change(vault, "UPDATE vault SET digest_key = 2")
     with served.http("reader") as http:
-        answer = http.get("/health")
-        # The token cannot be checked either, so that no more is told.
-        assert answer.status_code in (409, 503)
+        answer = http.get(path)
+        assert answer.status_code == 503
         assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["type"] == "urn:armnesia:problem:vault-unreadable"
 
 
-def test_answers_have_security_headers(served: Served) -> None:
+def test_a_vault_that_changes_after_its_tokens_were_read_is_failing(sqlite_place: Place) -> None:
+    settings = replace(SETTINGS, token_seconds=600.0)
+    with serving(sqlite_place, settings=settings) as running, running.http("reader") as http:
+        assert http.get("/health").status_code == 200
+        with running.place.open() as vault:
+            change(vault, "UPDATE vault SET digest_key = 2")
+        found = http.get("/health")
+        assert (found.status_code, found.json()["status"]) == (503, "failing")
+        assert found.json()["database"] == "refused-by-vault"
+        numbers = http.get("/metrics")
+        assert (numbers.status_code, numbers.json()["title"]) == (503, "Service Unavailable")
+
+
+def test_no_programs_of_other_hosts_document_the_service(served: Served) -> None:
     with served.http(None) as http:
-        for path in ("/live", "/nowhere", "/v1/ledger", "/openapi.json"):
-            headers = http.get(path).headers
-            assert headers["x-content-type-options"] == "nosniff"
-            assert headers["content-security-policy"].startswith("default-src 'none'")
-            assert headers["cache-control"] == "no-store"
-            assert "server" not in headers
         assert http.get("/docs").status_code == http.get("/redoc").status_code == 404

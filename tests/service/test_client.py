@@ -86,6 +86,64 @@ def test_a_preview_and_the_state_of_the_service(served: Served) -> None:
         assert client.health()["status"] == "ok"
 
 
+IN_USE = {
+    "json": {"type": "urn:armnesia:problem:key-in-use", "detail": "It is being answered."},
+    "headers": {"Retry-After": "2"},
+}
+
+
+def test_a_request_that_is_still_being_answered_is_waited_for(pauses: list[float]) -> None:
+    transport, seen = answering(
+        httpx.ReadTimeout("late"), (409, IN_USE), (409, IN_USE), (201, {"json": {"sequence": 2}})
+    )
+    with Client("http://service", "token", transport=transport) as client:
+        assert client.forget(["ann"]) == {"sequence": 2}
+    assert pauses[1:] == [2.0, 2.0]
+    assert len({request.headers["Idempotency-Key"] for request in seen}) == 1
+    similar = {"json": {"type": "urn:armnesia:problem:similar-name", "detail": "Spelled alike."}}
+    transport, seen = answering((409, similar))
+    told = pytest.raises(ServiceError, match="Spelled alike")
+    with Client("http://service", "token", transport=transport) as client, told:
+        client.forget(["ann"])
+    assert len(seen) == 1
+
+
+def test_a_pause_that_is_a_date_is_a_second(pauses: list[float]) -> None:
+    date = {"headers": {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}}
+    transport, _ = answering((503, date), (200, {"json": {"head": "1:ab"}}))
+    with Client("http://service", "token", transport=transport) as client:
+        assert client.head() == "1:ab"
+    assert pauses == [1.0]
+
+
+def test_health_is_told_also_if_it_is_failing(pauses: list[float]) -> None:
+    failing = {"status": "failing", "database": "refused-by-vault"}
+    transport, seen = answering((503, {"json": failing}))
+    with Client("http://service", "token", transport=transport) as client:
+        assert client.health() == failing
+    assert (len(seen), pauses) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "attempts"),
+    [
+        (httpx.ConnectError("refused"), None, 2),
+        ((401, {"json": {"type": "urn:armnesia:problem:unauthorized"}}), 401, 1),
+        ((503, {"json": {"type": "urn:armnesia:problem:vault-unreadable"}}), 503, 2),
+        ((200, {"text": "<html>"}), 200, 1),
+    ],
+    ids=str,
+)
+def test_what_is_no_state_of_the_service_is_an_error(
+    pauses: list[float], answer: Any, status: int | None, attempts: int
+) -> None:
+    transport, seen = answering(answer)
+    told = pytest.raises(ServiceError)
+    with Client("http://service", "token", transport=transport, retries=1) as client, told as caught:
+        client.health()
+    assert (caught.value.status, len(seen)) == (status, attempts)
+
+
 def test_names_of_the_package() -> None:
     import armnesia.service
 

@@ -54,6 +54,7 @@ def test_refusals_of_strangers_and_of_large_bodies_have_them(served: Served) -> 
     with served.http(None) as http:
         check(http.get("/v1/decisions"))
         check(http.get("/metrics"))
+        check(http.get("/v1/ledger"))
     with served.http() as http:
         answer = http.post("/v1/deletions", content=b"x" * 4_000_001)
         assert answer.status_code == 413

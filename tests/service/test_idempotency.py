@@ -1,13 +1,17 @@
 """The same Idempotency-Key gives the same answer, and does nothing twice."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from armnesia.service import idempotency
-from tests.service.servers import PEOPLE, Served, serving_existing
+from armnesia.service.pages.sessions import IDLE
+from tests.databases import Place
+from tests.service.servers import PEOPLE, SETTINGS, Served, serving, serving_existing
 
 RECORDS = {"rows": [{"id": "new", "action": "A", "reward": 1, "user": "new person"}]}
 
@@ -103,6 +107,31 @@ def test_old_answers_are_forgotten(served: Served, monkeypatch: pytest.MonkeyPat
         assert len(answers._answers) == 3
         for answer in answers._answers.values():
             answer.until = 0.0
-        http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed("last"))
-        assert len(answers._answers) == 1
+        monkeypatch.setattr(idempotency, "_MOST", 100)
+        late = http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed("key-9"))
+        assert "idempotent-replayed" not in late.headers  # its hour is over
+        other = http.post("/v1/deletions", json={"users": [PEOPLE[1]]}, headers=keyed("key-8"))
+        assert other.status_code == 201
+        assert len(answers._answers) == 3
+        answers.sweep()
+        assert {key for _, _, key in answers._answers} == {"key-8", "key-9"}
         assert PEOPLE[0] not in str([(place, answer.body) for place, answer in answers._answers.items()])
+
+
+def test_what_is_kept_for_a_time_is_forgotten_without_another_request(sqlite_place: Place) -> None:
+    """Answers and sessions have names in them."""
+    settings = replace(SETTINGS, note_seconds=0.05)
+    with serving(sqlite_place, settings=settings) as running, running.http() as http:
+        http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed())
+        answers, sessions = running.app.state.service.answers, running.app.state.sessions
+        sessions.begin(b"digest of a token")
+        time.sleep(0.3)
+        assert (len(answers._answers), len(sessions._sessions)) == (1, 1)
+        for answer in answers._answers.values():
+            answer.until = 0.0
+        sessions.now = lambda: time.monotonic() + IDLE + 1
+        for _ in range(200):
+            if not answers._answers and not sessions._sessions:
+                break
+            time.sleep(0.05)
+        assert (len(answers._answers), len(sessions._sessions)) == (0, 0)

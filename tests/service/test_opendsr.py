@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -238,6 +239,10 @@ def test_a_controller_sees_its_own_requests_only(waiting: Served) -> None:
         {"status_callback_urls": ["https://evil.example\\@controller.example/"]},
         {"status_callback_urls": ["https://[::1/"]},
         {"status_callback_urls": ["file:///etc/passwd"]},
+        {"status_callback_urls": ["https://controller.example/\x01"]},
+        {"status_callback_urls": ["https://contro\tller.example/"]},
+        {"status_callback_urls": ["https://controller.example/\u200b"]},
+        {"status_callback_urls": ["https://controller.example/" + "a" * 1974]},
     ],
     ids=str,
 )
@@ -526,3 +531,166 @@ def test_other_mistakes(tmp_path: Path) -> None:
 def test_without_a_processor_there_is_no_opendsr(sqlite_place: Place) -> None:
     app = create_app(sqlite_place.open)
     assert not [path for path in app.openapi()["paths"] if path.startswith("/v2")]
+
+
+def test_an_address_that_cannot_be_called_harms_no_other_request(sqlite_place: Place, tmp_path: Path) -> None:
+    """One that an earlier version has taken; it is given up like any other."""
+    made, controller = processor(tmp_path), Controller()
+    with at_the_desk(sqlite_place, made, controller) as (work, clock, vault):
+        first = stored(vault, made, urls=(f"https://{HOST}/\x01",))
+        second = stored(vault, made, users=(PEOPLE[1],))
+        work()
+        assert controller.told() == ["in_progress", "completed"]
+        found = [vault.subject_request(each.id) for each in (first, second)]
+        assert [each and each.status for each in found] == ["completed", "completed"]
+        for _ in range(40):
+            clock.time += timedelta(days=2)
+            work()
+        assert vault.subject_requests(only_open=True) == ()
+
+
+def test_whatever_a_call_leads_to_is_tried_again(sqlite_place: Place, tmp_path: Path) -> None:
+    made, controller = processor(tmp_path), Controller()
+
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise ZeroDivisionError
+
+    with at_the_desk(sqlite_place, made, controller) as (work, _, vault):
+        stored(vault, made)
+        controller.transport = lambda: httpx.MockTransport(fail)  # type: ignore[method-assign]
+        work()
+        assert [each.attempts for each in vault.subject_requests()[0].callbacks] == [1, 0]
+
+
+def test_a_request_that_fails_does_not_hold_up_the_others(
+    sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, controller = processor(tmp_path), Controller()
+    begin = Desk._begin
+
+    async def fail_for_one(desk: Desk, request: SubjectRequest) -> SubjectRequest:
+        if request.users == (PEOPLE[0],):
+            raise ZeroDivisionError
+        return await begin(desk, request)
+
+    monkeypatch.setattr(Desk, "_begin", fail_for_one)
+    with at_the_desk(sqlite_place, made, controller) as (work, _, vault):
+        stored(vault, made)
+        stored(vault, made, users=(PEOPLE[1],))
+        work()
+        assert sorted(each.status for each in vault.subject_requests()) == ["completed", "pending"]
+
+
+def test_the_desk_goes_on_after_any_failure_and_counts_for_health(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = served.app.state.desk
+    failed = threading.Event()
+
+    async def fail() -> None:
+        failed.set()
+        raise ZeroDivisionError
+
+    with served.http() as http:
+        with monkeypatch.context() as patched:
+            patched.setattr(desk, "work", fail)
+            desk.wake.set()
+            assert failed.wait(30)
+            assert http.get("/live").status_code == 200
+        sent = body()
+        assert http.post("/v2/requests", json=sent).status_code == 201
+        assert status_of(served, sent["subject_request_id"], until="in_progress") != "pending"
+
+        def end(_: object) -> None:
+            raise SystemError
+
+        monkeypatch.setattr("armnesia.service.opendsr.desk.described", end)
+        monkeypatch.setattr(desk, "work", fail)
+        desk.wake.set()
+        for _ in range(200):
+            if http.get("/live").status_code == 503:
+                break
+            time.sleep(0.05)
+        assert http.get("/live").status_code == 503
+        assert http.get("/health").json()["status"] == "failing"
+
+
+def test_hosts_are_called_at_the_same_time(
+    sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that does not answer is called once in a round, and does not hold up the others."""
+    monkeypatch.setattr("armnesia.service.opendsr.desk._SECONDS", 1.0)
+    slow, quick = "slow.example", "quick.example"
+    made, called = processor(tmp_path, callback_hosts=(HOST, slow, quick)), list[str]()
+    ended: list[str] = []
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        called.append(request.url.host)
+        if request.url.host == slow:
+            await asyncio.sleep(60)
+        ended.append(request.url.host)
+        return httpx.Response(202)
+
+    controller = Controller()
+    controller.transport = lambda: httpx.MockTransport(answer)  # type: ignore[method-assign]
+    with at_the_desk(sqlite_place, made, controller) as (work, _, vault):
+        urls = tuple(f"https://{host}/" for host in (slow, quick))
+        for name in PEOPLE[:3]:
+            stored(vault, made, users=(name,), urls=urls)
+        begun = time.monotonic()
+        work()
+        assert time.monotonic() - begun < 5
+        assert (called.count(slow), called.count(quick), ended.count(quick)) == (1, 6, 6)
+        left = [each for request in vault.subject_requests() for each in request.callbacks]
+        assert {each.url for each in left} == {f"https://{slow}/"}
+        assert sorted(each.attempts for each in left) == [0, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("host", ["Controller.example", "controller.example:443", "CONTROLLER.example:443"])
+def test_a_declared_host_in_any_spelling(tmp_path: Path, host: str) -> None:
+    made = processor(tmp_path, callback_hosts=(host,))
+    assert made.callback_hosts == (HOST,)
+    assert made.may_call(CALLBACK)
+    assert made.may_call("https://Controller.EXAMPLE:443/x")
+    assert not made.may_call("https://controller.example:8443/x")
+
+
+def test_a_refused_request_is_not_remembered_for_good(sqlite_place: Place, tmp_path: Path) -> None:
+    made = processor(tmp_path)
+    fill(sqlite_place)
+    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as vault:
+        clock = Clock()
+        clock.time += timedelta(seconds=5)
+        desk = Desk(worker, made, now=clock, transport=Controller().transport())
+        stored(vault, made, users=(PEOPLE[2].upper(),))
+        asyncio.run(desk.work())
+        assert len(desk._refused) == 1
+        vault.forget(users=[PEOPLE[2].upper()], exactly=True)
+        clock.time += timedelta(hours=2)
+        asyncio.run(desk.work())
+        assert desk._refused == {}
+
+
+def test_a_body_that_is_too_large_is_told_as_opendsr_has_it(waiting: Served) -> None:
+    with waiting.http() as http:
+        headers = {"Content-Type": "application/json"}
+        answer = http.post("/v2/requests", content=b"x" * 4_000_001, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, 400)
+        assert answer.json()["error"]["errors"][0]["reason"] == "body-too-large"
+        assert http.post("/v1/deletions", content=b"x" * 4_000_001, headers=headers).status_code == 413
+
+
+def test_deletions_are_counted_by_whatever_way_they_come(served: Served) -> None:
+    with served.http() as http:
+        for number, name in enumerate(PEOPLE[:2], 1):
+            sent = body(subject_identities=[identity(name)])
+            http.post("/v2/requests", json=sent)
+            for _ in range(200):
+                found = http.get("/metrics").text
+                if f'armnesia_deletions_total{{unlearner="rollback"}} {number}.0' in found:
+                    break
+                time.sleep(0.05)
+            else:
+                raise AssertionError(found)
+        assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 201
+        assert 'armnesia_deletions_total{unlearner="rollback"} 3.0' in http.get("/metrics").text

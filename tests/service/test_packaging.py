@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from armnesia.service.server import Address
+from tests.databases import Place
 from tests.service.certificates import issued
 
 PROJECT = Path(__file__).parents[2]
@@ -82,23 +83,43 @@ def test_the_unit_starts_the_service_on_this_machine(run: Any, started: list[Add
     assert NAME in address.hosts
 
 
-def test_the_commands_of_the_upkeep_work(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARMNESIA_URL", f"sqlite:///{tmp_path}/vault.db")
+UPKEEP = {
+    "sqlite": ("armnesia-upkeep.service", ["finish", "verify", "export", "backup"]),
+    "postgresql": ("armnesia-upkeep-postgresql.service", ["compact", "finish", "verify", "export"]),
+}
+
+
+def test_the_commands_of_the_upkeep_work(
+    run: Any, place: Place, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On two days."""
+    unit, expected = UPKEEP[database]
+    monkeypatch.setenv("ARMNESIA_URL", place.url)
+    monkeypatch.setenv("ARMNESIA_KEYS", str(place.keys))
     run("init", "--actions", "A,B")
     (tmp_path / "backup").mkdir()
-    ran = []
-    for command in commands_of("armnesia-upkeep.service"):
-        words = [word.replace("/var/lib/armnesia", str(tmp_path)) for word in command]
-        if words[0] == "/bin/sh":
-            words = words[2].removeprefix("exec ").replace("$(date +%F-%s)", "2026-11-16-1").split()
-        if words[0] == PROGRAM:
-            done = run(*words[1:])
-            assert (done.code, done.err) == (0, ""), words
-            ran.append(words[1])
-        else:
-            assert words[0] == "/usr/bin/find"
-    assert ran == ["finish", "verify", "export", "backup"]
-    assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == ["2026-11-16-1.db", "latest.json"]
+    for day in ("2026-11-16-1", "2026-11-17-1"):
+        ran = []
+        for command in commands_of(unit):
+            words = [word.replace("/var/lib/armnesia", str(tmp_path)) for word in command]
+            if words[0] == "/bin/sh":
+                words = words[2].removeprefix("exec ").replace("$(date +%F-%s)", day).split()
+            if words[0] == PROGRAM:
+                done = run(*words[1:])
+                assert (done.code, done.err) == (0, ""), words
+                ran.append(words[1])
+            else:
+                assert words[0] == "/usr/bin/find"
+        assert ran == expected
+    backups = ["2026-11-16-1.db", "2026-11-17-1.db"] if database == "sqlite" else []
+    assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == [*backups, "latest.json"]
+
+
+def test_the_upkeep_reaches_its_database() -> None:
+    for database, (unit, _) in UPKEEP.items():
+        text = (FOLDER / unit).read_text("utf-8")
+        assert f"ARMNESIA_URL={database}:" in text
+        assert ("PrivateNetwork=yes" in text) == (database == "sqlite")
 
 
 def test_the_container_runs_without_root(run: Any, started: list[Address]) -> None:

@@ -1,14 +1,22 @@
 """The threads behind the service: groups, refusals, failures, and the end."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import pytest
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, SimilarNameError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    DatabaseError,
+    InvalidInputError,
+    SimilarNameError,
+    VaultBusyError,
+)
 from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import Gate, VaultWorker
@@ -87,18 +95,14 @@ def test_a_refused_request_is_refused_alone(worker: VaultWorker) -> None:
 def test_a_failure_of_the_group_harms_only_who_causes_it(
     worker: VaultWorker, filled: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forget = Vault.forget
+    forget_many = Vault.forget_many
 
-    def fail(vault: Vault, *arguments: Any) -> Any:
-        raise ZeroDivisionError
-
-    def fail_for_one(vault: Vault, users: Any = None, **options: Any) -> Any:
-        if users == ["person 2"]:
+    def fail_for_one(vault: Vault, requests: Any) -> Any:
+        if any(request.users == ["person 2"] for request in requests):
             raise ZeroDivisionError
-        return forget(vault, users, **options)
+        return forget_many(vault, requests)
 
-    monkeypatch.setattr(Vault, "forget_many", fail)
-    monkeypatch.setattr(Vault, "forget", fail_for_one)
+    monkeypatch.setattr(Vault, "forget_many", fail_for_one)
     held = Held(worker)
     answers = [worker.forget(request) for request in people(1, 2, 3)]
     held.release()
@@ -190,27 +194,69 @@ def test_erasures_that_another_process_held_back_are_completed_later(sqlite_plac
         assert worker.write(lambda vault: vault.certificate_of_entry(number)).result(60).erasure == "complete"
 
 
-def test_whoever_is_alone_is_alone() -> None:
-    gate, inside, most, wrong = Gate(), [0], [0], []
+class InTheGate:
+    """Threads that come in, and stay until they are let go; `order` has who came in."""
 
-    def come_in(number: int) -> None:
-        for _ in range(200):
-            if number % 4 == 0:
-                with gate.alone():
-                    wrong.extend([1] * bool(inside[0]))
-            else:
-                with gate.shared():
-                    inside[0] += 1
-                    most[0] = max(most[0], inside[0])
-                    inside[0] -= 1
+    def __init__(self) -> None:
+        self.gate, self.order = Gate(), list[str]()
+        self._threads: list[threading.Thread] = []
 
-    threads = [threading.Thread(target=come_in, args=[number]) for number in range(8)]
-    for thread in threads:
+    def enter(self, name: str, way: Callable[[], AbstractContextManager[None]]) -> "Stay":
+        stay = Stay()
+
+        def come_in() -> None:
+            stay.asks.set()
+            with way():
+                self.order.append(name)
+                stay.entered.set()
+                assert stay.go.wait(30)
+
+        thread = threading.Thread(target=come_in, daemon=True)
         thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not wrong
-    assert most[0] >= 1
+        self._threads.append(thread)
+        assert stay.asks.wait(30)
+        return stay
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+class Stay:
+    def __init__(self) -> None:
+        self.asks, self.entered, self.go = threading.Event(), threading.Event(), threading.Event()
+
+
+def test_whoever_is_alone_is_alone() -> None:
+    """An open gate, or one that lets newcomers overtake, fails here."""
+    people, short = InTheGate(), 0.2
+    gate = people.gate
+    first, second = (people.enter(name, gate.shared) for name in ("first", "second"))
+    assert first.entered.wait(30)
+    assert second.entered.wait(30)  # together
+    alone = people.enter("alone", gate.alone)
+    assert not alone.entered.wait(short)
+    newcomer = people.enter("newcomer", gate.shared)
+    assert not newcomer.entered.wait(short)  # does not overtake
+    urgent = people.enter("urgent", partial(gate.shared, at_once=True))
+    assert urgent.entered.wait(30)  # may
+    for stay in (first, urgent):
+        stay.go.set()
+    assert not alone.entered.wait(short)
+    second.go.set()
+    assert alone.entered.wait(30)
+    another, late = (
+        people.enter("another", gate.alone),
+        people.enter("late", partial(gate.shared, at_once=True)),
+    )
+    for stay in (newcomer, another, late):
+        assert not stay.entered.wait(short)
+    for stay in (alone, newcomer, another, late):
+        stay.go.set()
+    people.join()
+    assert people.order[2:4] == ["urgent", "alone"]
+    assert sorted(people.order[4:]) == ["another", "late", "newcomer"]
 
 
 def test_other_work_is_done_in_its_order_and_to_the_end(filled: Place) -> None:
@@ -238,3 +284,160 @@ def test_the_facts_of_a_deletion_are_those_of_its_certificate(worker: VaultWorke
         head = vault.head
         assert vault.certificate_of_entry(number).summary() == before == vault.deletion(number)
         assert vault.head == head
+
+
+def test_a_reader_of_another_process_stops_nobody(sqlite_place: Place) -> None:
+    """It holds erasure back for long; that is tried again, without waiting, until it succeeds."""
+    fill(sqlite_place)
+    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as other:
+        with other._connection.reading():
+            assert worker.forget(ForgetRequest(users=[PEOPLE[0]])).result(60).erasure == "pending"
+            ended, longest = time.monotonic() + 4, 0.0
+            while time.monotonic() < ended:
+                begun = time.monotonic()
+                worker.read(lambda vault: vault.head).result(60)
+                worker.write(lambda vault: vault.head).result(60)
+                longest = max(longest, time.monotonic() - begun)
+                time.sleep(0.05)
+            assert longest < 2
+            assert worker._pending
+        wait_until(lambda: not worker._pending)
+        assert erased_through(sqlite_place) == worker.read(lambda vault: vault.head.sequence).result(60)
+
+
+def erased_through(place: Place) -> int:
+    with place.open() as vault, vault._connection.reading() as transaction:
+        return transaction.state.erased_through
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come about within 30 seconds")
+
+
+def test_erasures_that_were_pending_before_the_start_are_completed(sqlite_place: Place) -> None:
+    fill(sqlite_place)
+    with sqlite_place.open() as other:
+        with other._connection.reading():
+            with sqlite_place.open() as vault:
+                number = vault.forget(users=[PEOPLE[0]]).certificate.body["sequence"]
+            worker = VaultWorker(sqlite_place.open, Settings()).__enter__()
+        wait_until(lambda: erased_through(sqlite_place) == number)
+        assert worker.end(30)
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_the_writer_survives_whatever_fails(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    fill(sqlite_place)
+    tried = threading.Event()
+
+    def fail(*_: Any, **__: Any) -> Any:
+        tried.set()
+        raise error
+
+    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as other:
+        with other._connection.reading():
+            assert worker.forget(ForgetRequest(users=[PEOPLE[0]])).result(60).erasure == "pending"
+            monkeypatch.setattr(Vault, "finish", fail)
+            monkeypatch.setattr(Vault, "pending_erasures", fail)
+            assert tried.wait(30)
+        with pytest.raises((OSError, RuntimeError)):
+            worker.write(fail).result(60)
+        monkeypatch.undo()
+        assert worker.forget(ForgetRequest(users=[PEOPLE[1]])).result(60).held == 1
+        assert worker.is_alive
+        wait_until(lambda: not worker._pending)
+
+
+def test_an_observer_that_fails_withholds_no_answer(worker: VaultWorker) -> None:
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    worker.observe_group = worker.observe_answer = fail
+    assert worker.forget(people(1)[0]).result(60).held == 1
+    assert worker.is_alive
+
+
+def test_a_connection_that_broke_unnoticed_is_made_again(worker: VaultWorker) -> None:
+    """A request of many names reads before the transaction begins: also there."""
+    worker.write(lambda vault: vault.close()).result(60)
+    many = ForgetRequest(users=[f"person {number}" for number in range(12)])
+    with pytest.raises(DatabaseError):
+        worker.forget(many).result(60)
+    assert worker.forget(many).result(60).held == 12
+
+
+@pytest.mark.parametrize("refused", [DatabaseError, VaultBusyError])
+@pytest.mark.parametrize("calls", [[20], [20, 1]], ids=["at once", "after another failure"])
+def test_a_database_that_is_gone_is_asked_once(
+    filled: Place, monkeypatch: pytest.MonkeyPatch, refused: type[ArmnesiaError], calls: list[int]
+) -> None:
+    asked: list[int] = []
+
+    def lost(vault: Vault, requests: Any) -> Any:
+        asked.append(len(requests))
+        raise ZeroDivisionError if len(asked) < len(calls) else refused("gone")
+
+    with VaultWorker(filled.open, Settings()) as worker:
+        held = Held(worker)
+        answers = [worker.forget(request) for request in people(*range(20))]
+        monkeypatch.setattr(Vault, "forget_many", lost)
+        held.release()
+        assert {type(result) for result in results(answers)} == {refused}
+        assert asked == calls
+
+
+def test_requests_that_are_answered_one_by_one_are_alone_and_completed(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(sqlite_place)
+    forget_many, alone = Vault.forget_many, list[bool]()
+
+    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as other:
+
+        def fail_together(vault: Vault, requests: Any) -> Any:
+            alone.append(worker._gate._is_alone)
+            if len(requests) > 1:
+                raise ZeroDivisionError
+            return forget_many(vault, requests)
+
+        monkeypatch.setattr(Vault, "forget_many", fail_together)
+        held = Held(worker)
+        answers = [worker.forget(ForgetRequest(users=[name])) for name in PEOPLE[:3]]
+        with other._connection.reading():
+            held.release()
+            assert {result.erasure for result in results(answers)} == {"pending"}
+        assert alone == [True] * 4
+        number = answers[-1].result().certificate.body["sequence"]
+        wait_until(lambda: erased_through(sqlite_place) == number)
+
+
+def test_small_things_do_not_wait_for_those_who_read(worker: VaultWorker) -> None:
+    """Nor for a deletion that waits for them."""
+    go_on = threading.Event()
+    for _ in range(8):
+        worker.read(lambda _: go_on.wait(30))
+    answer = worker.forget(people(1)[0])
+    assert len(worker.look(lambda vault: vault.tokens()).result(10)) == 3
+    assert not answer.done()
+    go_on.set()
+    assert answer.result(60).held == 1
+
+
+def test_ending_does_not_wait_for_ever(filled: Place) -> None:
+    worker = VaultWorker(filled.open, Settings(waiting=2)).__enter__()
+    held = Held(worker)
+    answers = [worker.forget(request) for request in people(1, 2)]
+    begun = time.monotonic()
+    assert not worker.end(0.5)
+    assert time.monotonic() - begun < 5
+    with pytest.raises(Problem, match="too-busy"):
+        worker.write(lambda vault: vault.head)
+    held.release()
+    assert all(isinstance(result, Forgotten) for result in results(answers))
+    assert worker.end(30)

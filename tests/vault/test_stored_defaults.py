@@ -1,6 +1,7 @@
 """A default that has changed: old vaults keep the former one, and new ones record what they use."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def test_parameters_of_a_request_replace_those_of_the_same_name(
     made: Configuration, asked: dict[str, Any], used: Tilt
 ) -> None:
     for unlearner in (None, "tilt"):
-        resolved = RequestOptions(unlearner, asked).resolve(made)
+        resolved = RequestOptions(unlearner=unlearner, unlearner_options=asked).resolve(made)
         assert resolved.unlearner.resolved() == used.resolved()
         by_the_ledger = make_unlearner("tilt", resolved.options, stored=True)
         assert by_the_ledger.resolved() == used.resolved()
@@ -122,7 +123,7 @@ def test_parameters_of_a_request_replace_those_of_the_same_name(
 def test_another_unlearner_has_its_own_defaults() -> None:
     gaussian: dict[str, Any] = {"unlearner": "gaussian", "unlearner_options": {"sensitivity": "paper"}}
     made = Configuration(actions=("A", "B"), epsilon=1.0, delta=1e-5, **gaussian)
-    assert RequestOptions("adaptive").resolve(made).unlearner == Adaptive()
-    assert RequestOptions("adaptive", {"threshold": "paper"}).resolve(made).unlearner == Adaptive(
-        threshold="paper"
-    )
+    adaptive = RequestOptions(unlearner="adaptive")
+    assert adaptive.resolve(made).unlearner == Adaptive()
+    by_the_paper = replace(adaptive, unlearner_options={"threshold": "paper"})
+    assert by_the_paper.resolve(made).unlearner == Adaptive(threshold="paper")

@@ -8,7 +8,7 @@ import typer
 
 from armnesia import datasets
 from armnesia.auditing import Audit, audit
-from armnesia.cli.demo_vault import run_vault
+from armnesia.cli.demo_steps import run_vault
 from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.request import UnlearningCase
 from armnesia.cli.options import AsJson

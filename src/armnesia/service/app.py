@@ -1,6 +1,6 @@
 """The application: endpoints, the layers around them, and the OpenAPI document."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
 from armnesia import __version__
 from armnesia.core.errors import ArmnesiaError
@@ -60,7 +61,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.running(*desks):
+        async with service.running(*background):
             yield
 
     app = FastAPI(
@@ -76,15 +77,16 @@ def create_app(
     app.state.service = service
     for router in ROUTERS:
         app.include_router(router)
-    desks = []
+    background: list[Callable[[], Coroutine[Any, Any, None]]] = []
     if processor is not None:
         app.include_router(opendsr_router)
         app.state.processor, app.state.desk = processor, Desk(service.worker, processor)
-        desks.append(app.state.desk)
+        background.append(app.state.desk.run)
     mount(app, secure_cookies=secure_cookies)
     _tell_problems(app)
     app.add_middleware(
         Frame,
+        tell=_answer_to,
         metrics=service.metrics,
         body_bytes=service.settings.body_bytes,
         headers={name.lower(): value for name, value in (headers or {}).items()},
@@ -103,13 +105,13 @@ def _tell_problems(app: FastAPI) -> None:
         cause = error.__cause__ if error is problem else error
         own = {} if cause is None else described(cause)
         request.scope["armnesia.problem"] = {"problem": problem.kind, **own}
-        return _told(request, problem)
+        return _answer_to(request.scope, problem)
 
     async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if isinstance(error.__cause__, Problem):  # raised while the body was read
-            return _told(request, error.__cause__)
-        response = _told(request, problem_of_status(error.status_code))
+            return _answer_to(request.scope, error.__cause__)
+        response = _answer_to(request.scope, problem_of_status(error.status_code))
         if "allow" in (names := {name.lower(): value for name, value in (error.headers or {}).items()}):
             response.headers["Allow"] = names["allow"]
         return response
@@ -118,7 +120,7 @@ def _tell_problems(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         if not fields:
             fields.update(_names_in(app.openapi()))
-        return _told(request, problem_of_validation(error.errors(), frozenset(fields)))
+        return _answer_to(request.scope, problem_of_validation(error.errors(), frozenset(fields)))
 
     app.add_exception_handler(ArmnesiaError, of_error)
     app.add_exception_handler(Problem, of_error)
@@ -126,9 +128,9 @@ def _tell_problems(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, of_validation)
 
 
-def _told(request: Request, problem: Problem) -> Response:
-    """The answer, in the form that its caller expects."""
-    return error_response(problem) if request.url.path.startswith(PREFIX) else problem.response()
+def _answer_to(scope: Scope, problem: Problem) -> Response:
+    """The answer to a request that is refused, in the form that its caller expects."""
+    return error_response(problem) if scope["path"].startswith(PREFIX) else problem.response()
 
 
 def _names_in(document: Mapping[str, Any]) -> set[str]:

@@ -1,7 +1,7 @@
 """A client of the service."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,6 +12,8 @@ from armnesia.core.randomness import secret_bytes
 from armnesia.vault import Certificate
 
 _AGAIN = {429, 503}
+_IN_USE = "key-in-use"
+"""Its first request, to which no answer came, is still being answered: the same key gets that answer."""
 _LONGEST_PAUSE = 30.0
 
 
@@ -137,8 +139,8 @@ class Client:
 
     def health(self) -> dict[str, Any]:
         """The state of the service; also if it is failing."""
-        found: dict[str, Any] = self._http.get("/health").json()
-        return found
+        request = self._http.build_request("GET", "/health")
+        return self._send(request, is_answer=lambda response: "database" in _told(response))
 
     def _pages(
         self, path: str, query: list[tuple[str, str]], after: int | None = 0
@@ -155,7 +157,11 @@ class Client:
         headers = {"Idempotency-Key": key or secret_bytes(16).hex()}
         return self._send(self._http.build_request("POST", path, json=body, headers=headers))
 
-    def _send(self, request: httpx.Request) -> dict[str, Any]:
+    def _send(
+        self,
+        request: httpx.Request,
+        is_answer: Callable[[httpx.Response], bool] = lambda response: response.is_success,
+    ) -> dict[str, Any]:
         """Send a request until it is answered, and return its JSON."""
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
@@ -168,21 +174,34 @@ class Client:
                     raise ServiceError(message, None, {}) from None
                 time.sleep(min(2.0**attempt / 10, _LONGEST_PAUSE))
                 continue
-            if response.status_code not in _AGAIN or last:
+            if is_answer(response):
+                return _told(response)
+            refusal = _error(response)
+            if last or not (response.status_code in _AGAIN or refusal.kind == _IN_USE):
                 break
-            time.sleep(min(float(response.headers.get("Retry-After", 1)), _LONGEST_PAUSE))
-        return _json(response)
+            time.sleep(_pause(response))
+        raise refusal
 
 
-def _json(response: httpx.Response) -> dict[str, Any]:
+def _told(response: httpx.Response) -> dict[str, Any]:
+    """The JSON object of an answer; empty if it has none."""
     try:
-        found: dict[str, Any] = response.json()
+        found = response.json()
     except ValueError:
-        found = {}
-    if response.is_success:
-        return found
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _pause(response: httpx.Response) -> float:
+    """After how many seconds to send a request again; a proxy may say that by a date."""
+    text = response.headers.get("Retry-After", "")
+    return min(float(text) if text.isdecimal() else 1.0, _LONGEST_PAUSE)
+
+
+def _error(response: httpx.Response) -> ServiceError:
+    found = _told(response)
     told = str(found.get("detail", "it told nothing else"))
     places = [f"{each.get('at')}: {each.get('message')}" for each in found.get("errors") or ()]
     if places:
         told = f"{told} ({'; '.join(places)})"
-    raise ServiceError(f"the service answered {response.status_code}: {told}", response.status_code, found)
+    return ServiceError(f"the service answered {response.status_code}: {told}", response.status_code, found)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -33,12 +33,14 @@ class Frame:
     def __init__(
         self,
         app: ASGIApp,
+        tell: Callable[[Scope, Problem], ASGIApp],
         metrics: Metrics,
         body_bytes: int,
         headers: Mapping[str, str],
         hosts: Collection[str] | None = None,
     ) -> None:
-        self._app, self._metrics, self._body_bytes, self._hosts = app, metrics, body_bytes, hosts
+        self._app, self._tell, self._hosts = app, tell, hosts
+        self._metrics, self._body_bytes = metrics, body_bytes
         self._headers = {name.encode(): text.encode() for name, text in {**_HEADERS, **headers}.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +58,7 @@ class Frame:
             problem = problem_of(error)
             scope["armnesia.problem"] = {"problem": problem.kind, **described(error)}
             if exchange.status == 0:
-                await problem.response()(scope, receive, exchange.send)
+                await self._tell(scope, problem)(scope, receive, exchange.send)
         self._note(scope, exchange)
 
     def _note(self, scope: Scope, exchange: "_Exchange") -> None:

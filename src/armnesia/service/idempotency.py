@@ -20,7 +20,7 @@ from armnesia.service.problems import Problem
 SECONDS = 3600.0
 _MOST = 10_000
 _AT_ONCE = 10
-"""More than come in at a time, so that the oldest are forgotten in time."""
+"""So many of the oldest are looked at: one of them may still be being answered."""
 
 IdempotencyKey = Annotated[
     str | None,
@@ -45,6 +45,10 @@ class _Answer:
     response: Response | None = None
     """None while the request is being answered."""
 
+    def is_over(self, now: float) -> bool:
+        """Whether it is no longer to be repeated."""
+        return self.until < now and self.response is not None
+
 
 class Answers:
     """The answers of the last hour, by token, endpoint and key."""
@@ -63,9 +67,12 @@ class Answers:
         token, endpoint, key = place
         if key is None:
             return await answer()
-        self._forget_old()
+        self._make_room()
         digest = hashlib.blake2b(body, key=self._secret, digest_size=32).digest()
         known = self._answers.get((token, endpoint, key))
+        if known is not None and known.is_over(time.monotonic()):
+            del self._answers[token, endpoint, key]
+            known = None
         if known is not None:
             if known.body != digest:
                 raise Problem("another-body")
@@ -80,11 +87,16 @@ class Answers:
                 del self._answers[token, endpoint, key]
         return mine.response
 
-    def _forget_old(self) -> None:
+    def sweep(self) -> None:
+        """Forget the answers whose hour is over."""
         now = time.monotonic()
-        for place, each in list(islice(self._answers.items(), _AT_ONCE)):  # the oldest come first
-            is_old = each.until < now or len(self._answers) >= _MOST
-            if is_old and each.response is not None:
+        for place in [place for place, each in self._answers.items() if each.is_over(now)]:
+            del self._answers[place]
+
+    def _make_room(self) -> None:
+        """The oldest come first."""
+        for place, each in list(islice(self._answers.items(), _AT_ONCE)):
+            if len(self._answers) >= _MOST and each.response is not None:
                 del self._answers[place]
 
 

@@ -103,6 +103,9 @@ KINDS = {
     "internal-error": Kind(500, "The service failed; its log says where."),
     "vault-busy": Kind(503, "Another process is changing the vault; nothing was changed, try again.", 1),
     "too-busy": Kind(503, "Too many requests are waiting; nothing was changed, try again.", 1),
+    "vault-unreadable": Kind(
+        503, "The vault cannot be read, nor can tokens be checked; armnesia verify and status say more.", 5
+    ),
     "database-unavailable": Kind(503, "The database of the vault does not answer; try again later.", 5),
 }
 """The kinds of problems by the last part of their `type`."""
@@ -193,6 +196,16 @@ def problem_of(error: BaseException) -> Problem:
         return error
     known = (_BY_CLASS[kind] for kind in type(error).__mro__ if kind in _BY_CLASS)
     return Problem(next(known, "internal-error"))
+
+
+def unreadable(error: ArmnesiaError) -> Problem:
+    """What is told of a vault that cannot be read, whatever was asked of it.
+
+    >>> unreadable(VaultError("the vault was changed")).status
+    503
+    """
+    found = problem_of(error)
+    return found if found.status == HTTPStatus.SERVICE_UNAVAILABLE else Problem("vault-unreadable")
 
 
 def problem_of_status(status: int) -> Problem:

@@ -1,35 +1,29 @@
 """What a running service consists of, and its work in the background."""
 
 import asyncio
+import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
 
-from armnesia.core.errors import ArmnesiaError
 from armnesia.service.idempotency import Answers
 from armnesia.service.metrics import Metrics
-from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
 from armnesia.service.structured_log import described, log
 from armnesia.service.tokens import TokenGuard
 from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Vault
+from armnesia.vault import Forgotten, Vault
 from armnesia.vault.keys.canonical_json import utc_now
 
 _Result = TypeVar("_Result")
-
-
-class Background(Protocol):
-    """Work beside the answers to requests."""
-
-    async def run(self) -> None:
-        """Work until cancelled."""
+SECONDS_TO_END = 10.0
+"""For what is left to do when no request is being answered any more."""
 
 
 @dataclass
@@ -54,37 +48,73 @@ class Service:
     def __post_init__(self) -> None:
         self.worker = VaultWorker(self.open_vault, self.settings)
         self.worker.observe_group = self.metrics.group_sizes.observe
+        self.worker.observe_answer = self._count
+        self.sweeps: list[Callable[[], None]] = [self.answers.sweep]
+        """What is kept in memory for a time is forgotten by these."""
         self.guard = TokenGuard(self.worker, self.settings)
         self._ended = threading.Event()
+        self._always: list[asyncio.Task[None]] = []
+        self._begun: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether all threads and tasks are there that have to be."""
+        return self.worker.is_alive and not any(task.done() for task in self._always)
 
     @asynccontextmanager
-    async def running(self, *others: Background) -> AsyncIterator[None]:
-        """Run the threads of the vault and the work in the background."""
-        with self.worker:
-            tasks = [
-                asyncio.create_task(work) for work in (self._note_uses(), *(each.run() for each in others))
-            ]
-            verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
-            if self.settings.verify_hours:
-                verifying.start()
-            try:
-                yield
-            finally:
-                self._ended.set()
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                await self._note_now()
+    async def running(self, *others: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+        """Run the threads of the vault, and whatever works in the background until it is cancelled."""
+        self.worker.__enter__()
+        verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
+        self._always = [asyncio.create_task(work()) for work in (self._upkeep, *others)]
+        if self.settings.verify_hours:
+            verifying.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            await self._end(time.monotonic() + SECONDS_TO_END, verifying)
 
-    async def _note_uses(self) -> None:
+    async def _end(self, until: float, verifying: threading.Thread) -> None:
+        """End everything that was begun; what has not ended by then is left to the end of the process."""
+
+        def left() -> float:
+            return max(0.0, until - time.monotonic())
+
+        if self._begun:
+            await asyncio.wait(self._begun, timeout=left())
+        for task in (*self._always, *self._begun):
+            task.cancel()
+        await asyncio.gather(*self._always, *self._begun, return_exceptions=True)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._note_uses(), left())
+        if not await asyncio.to_thread(self.worker.end, left()):
+            log("ended before everything was answered", {"waiting": self.worker.waiting}, logging.ERROR)
+        if verifying.is_alive():
+            await asyncio.to_thread(verifying.join, left())
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Do some work that the answer to a request does not wait for, and that is done before the end."""
+        task = asyncio.create_task(work)
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        return task
+
+    def _count(self, result: Forgotten) -> None:
+        self.metrics.deletions.labels(result.certificate.summary()["unlearner"] or "none").inc()
+
+    async def _upkeep(self) -> None:
+        """From time to time note the uses of tokens, and forget what was kept for a time."""
         while True:
             await asyncio.sleep(self.settings.note_seconds)
-            await self._note_now()
+            await self._note_uses()
+            for sweep in self.sweeps:
+                sweep()
 
-    async def _note_now(self) -> None:
+    async def _note_uses(self) -> None:
         try:
             await self.guard.note_uses()
-        except (ArmnesiaError, Problem) as error:  # the next time counts on
+        except Exception as error:  # they are kept, and noted the next time
             log("uses of tokens not noted", described(error))
 
     def _verify(self) -> None:
@@ -93,13 +123,19 @@ class Service:
             begun = time.monotonic()
             try:
                 with self.open_vault() as vault:
-                    found = vault.verify()
+                    found = vault.verify(progress=self._go_on)
                 self.verified = Verified(utc_now(), found.holds, len(found.problems))
                 log("verified", {"holds": found.holds, "problems": len(found.problems)})
             except Exception as error:
-                log("not verified", described(error))
+                if not self._ended.is_set():
+                    log("not verified", described(error))
             if self._ended.wait(max(1.0, self.settings.verify_hours * 3600 - time.monotonic() + begun)):
                 return
+
+    def _go_on(self, rows: int) -> None:
+        """Give a verification up at the end."""
+        if self._ended.is_set():
+            raise InterruptedError
 
 
 def service_of(request: Request) -> Service:

@@ -21,7 +21,8 @@ from armnesia.vault import Vault
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _CONNECTIONS = 2_000
-_SECONDS_TO_END = 30
+_SECONDS_TO_ANSWER = 20
+"""How long the end waits for answers; the threads and tasks of the service have their own time after that."""
 
 
 @dataclass(frozen=True)
@@ -178,5 +179,5 @@ def _configuration(app: object, address: Address) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,  # whoever can connect could write them
         limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=_SECONDS_TO_END,
+        timeout_graceful_shutdown=_SECONDS_TO_ANSWER,
     )

@@ -12,7 +12,8 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
-from armnesia.service.problems import Problem, responses
+from armnesia.core.errors import ArmnesiaError
+from armnesia.service.problems import Problem, responses, unreadable
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Role, Token, Tokens
@@ -36,14 +37,19 @@ class Bucket:
     level: float
     seen: float
 
+    def wait(self, now: float) -> int:
+        """After how many seconds to come back; 0: there is one to take."""
+        level = self._level(now)
+        return 0 if level >= 1 else max(1, round((1 - level) / self.rate))
+
     def take(self, now: float) -> int:
         """Take one; 0, or after how many seconds to come back."""
-        self.level = min(self.burst, self.level + (now - self.seen) * self.rate)
-        self.seen = now
-        if self.level < 1:
-            return max(1, round((1 - self.level) / self.rate))
-        self.level -= 1
-        return 0
+        wait = self.wait(now)
+        self.level, self.seen = self._level(now) - (wait == 0), now
+        return wait
+
+    def _level(self, now: float) -> float:
+        return min(self.burst, self.level + (now - self.seen) * self.rate)
 
 
 class TokenGuard:
@@ -76,8 +82,14 @@ class TokenGuard:
     async def _refresh(self) -> None:
         async with self._reading:
             if time.monotonic() - self._read_at >= self._settings.token_seconds:
-                self._tokens = await asyncio.wrap_future(self._worker.read(lambda vault: vault.tokens()))
+                self._tokens = await self._read()
                 self._read_at = time.monotonic()
+
+    async def _read(self) -> Tokens:
+        try:
+            return await asyncio.wrap_future(self._worker.look(lambda vault: vault.tokens()))
+        except ArmnesiaError as error:
+            raise unreadable(error) from error
 
     def _bucket(self, number: int) -> Bucket:
         rate, burst = self._settings.rate, self._settings.burst
@@ -86,9 +98,10 @@ class TokenGuard:
 
     async def note_uses(self) -> None:
         """Note in the vault how often tokens were used since the last time."""
-        uses, self._uses = self._uses, Counter()
+        uses = Counter(self._uses)
         if uses:
             await asyncio.wrap_future(self._worker.write(lambda vault: vault.note_token_uses(uses)))
+            self._uses -= uses  # of those since then; if noting has failed, all are kept
 
 
 class Route(APIRoute):

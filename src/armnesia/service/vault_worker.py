@@ -4,8 +4,10 @@ A connection to a vault belongs to one thread. Requests to forget that wait for 
 are answered in one transaction: on a disk, the commit is most of the time that a deletion takes.
 """
 
+import logging
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -17,11 +19,12 @@ from typing import Any, TypeVar
 from armnesia.core.errors import ArmnesiaError, DatabaseError, VaultBusyError
 from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
+from armnesia.service.structured_log import described, log
 from armnesia.vault import MANAGED, ForgetRequest, Forgotten, Vault
 
 _Result = TypeVar("_Result")
-_IDLE = 1.0
-"""After so many seconds without work, erasures that readers held back are completed."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds between the attempts to complete erasures that other processes hold back."""
 
 
 @dataclass
@@ -38,6 +41,9 @@ class _Forget:
 
     request: ForgetRequest
     answer: "Future[Forgotten]" = field(default_factory=Future)
+
+
+_Job = TypeVar("_Job", _Forget, _Work)
 
 
 class VaultWorker:
@@ -58,35 +64,58 @@ class VaultWorker:
         self._open, self._settings = open_vault, settings
         self._writes: queue.Queue[_Forget | _Work | None] = queue.Queue(settings.waiting)
         self._reads: queue.Queue[_Work | None] = queue.Queue(settings.waiting)
+        self._looks: queue.Queue[_Work | None] = queue.Queue(settings.waiting)
         self._put_back: deque[_Forget | _Work | None] = deque()
         self._gate = Gate()
-        self._groups = False
+        self._groups = self._is_ending = False
         self._threads = [
             threading.Thread(target=self._write, name="vault-writer", daemon=True),
+            threading.Thread(
+                target=partial(self._read, self._looks, at_once=True), name="vault-tokens", daemon=True
+            ),
             *(
-                threading.Thread(target=self._read, name=f"vault-reader-{number}", daemon=True)
+                threading.Thread(
+                    target=partial(self._read, self._reads), name=f"vault-reader-{number}", daemon=True
+                )
                 for number in range(settings.readers)
             ),
         ]
         self._pending = False
+        self._pause = _FIRST_PAUSE
+        self._try_again_at = 0.0
         self.observe_group: Callable[[int], None] = lambda size: None
         """Is told how many requests were answered in one transaction."""
+        self.observe_answer: Callable[[Forgotten], None] = lambda result: None
+        """Is told of every request to forget that was answered."""
 
     def __enter__(self) -> "VaultWorker":
         with self._open() as vault:  # refused here, not at the first request
             # An external vault looks people up at its sources again after every other request.
             self._groups = vault.configuration.mode == MANAGED
+            self._note_pending(vault.pending_erasures().number > 0)
         for thread in self._threads:
             thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Do what was accepted, then close all connections."""
-        self._writes.put(None)
-        for _reader in range(self._settings.readers):
-            self._reads.put(None)
+        self.end()
+
+    def end(self, seconds: float | None = None) -> bool:
+        """Take on nothing more and do what was accepted; whether that was done within so many seconds."""
+        self._is_ending = True
+        until = None if seconds is None else time.monotonic() + seconds
+
+        def left() -> float | None:
+            return None if until is None else max(0.0, until - time.monotonic())
+
+        ends: list[queue.Queue[Any]] = [self._writes, self._looks, *[self._reads] * self._settings.readers]
+        with suppress(queue.Full):
+            for jobs in ends:
+                jobs.put(None, timeout=left())
         for thread in self._threads:
-            thread.join()
+            thread.join(left())
+        return not any(thread.is_alive() for thread in self._threads)
 
     @property
     def is_alive(self) -> bool:
@@ -100,34 +129,41 @@ class VaultWorker:
 
     def forget(self, request: ForgetRequest) -> "Future[Forgotten]":
         """Forget people, together with whoever waits at the same time."""
-        asked = _Forget(request)
-        _put(self._writes, asked)
-        return asked.answer
+        return self._put(self._writes, _Forget(request)).answer
 
     def write(self, function: Callable[[Vault], _Result]) -> "Future[_Result]":
         """Do something that may change the vault."""
-        work = _Work(function)
-        _put(self._writes, work)
-        return work.answer
+        return self._put(self._writes, _Work(function)).answer
 
     def read(self, function: Callable[[Vault], _Result]) -> "Future[_Result]":
         """Do something that changes nothing."""
-        work = _Work(function)
-        _put(self._reads, work)
-        return work.answer
+        return self._put(self._reads, _Work(function)).answer
 
-    def _read(self) -> None:
+    def look(self, function: Callable[[Vault], _Result]) -> "Future[_Result]":
+        """Read something small, which every other request needs: it does not wait for those who read."""
+        return self._put(self._looks, _Work(function)).answer
+
+    def _put(self, jobs: "queue.Queue[Any]", job: _Job) -> _Job:
+        if self._is_ending:
+            raise Problem("too-busy")
+        try:
+            jobs.put_nowait(job)
+        except queue.Full:
+            raise Problem("too-busy") from None
+        return job
+
+    def _read(self, jobs: "queue.Queue[_Work | None]", *, at_once: bool = False) -> None:
         """Read for whoever waits, until the end."""
         vault: Vault | None = None
-        while (work := self._reads.get()) is not None:
-            with self._gate.shared():
+        while (work := jobs.get()) is not None:
+            with self._gate.shared(at_once=at_once):
                 vault = self._do(vault, work)
         _close(vault)
 
     def _write(self) -> None:
         """Answer whoever waits, until the end."""
         vault: Vault | None = None
-        while (job := self._next_job(vault)) is not None:
+        while (job := self._next_job()) is not None:
             vault = self._do(vault, job) if isinstance(job, _Work) else self._forget(vault, self._group(job))
         _close(vault)
 
@@ -137,10 +173,12 @@ class VaultWorker:
             return vault
         try:
             vault = vault or self._open()
-            work.answer.set_result(work.function(vault))
-        except Exception as error:
+            result = work.function(vault)
+        except BaseException as error:  # a library may raise what is no Exception: the thread goes on
             vault = _usable(vault, error)
-            work.answer.set_exception(error)
+            work.answer.set_exception(_told(error))
+        else:
+            work.answer.set_result(result)
         return vault
 
     def _forget(self, vault: Vault | None, group: list[_Forget]) -> Vault | None:
@@ -148,33 +186,43 @@ class VaultWorker:
         group = [each for each in group if each.answer.set_running_or_notify_cancel()]
         if not group:
             return vault
+        vault, error = self._forget_together(vault, group)
+        if error is None:
+            return vault
+        # Nothing was changed. A database that does not answer one request does not answer the others.
+        alone = [] if len(group) == 1 or _concerns_all(error) else group
+        for each in alone:
+            vault, error = self._forget_together(vault, [each])
+            if error is not None:
+                each.answer.set_exception(_told(error))
+                if _concerns_all(error):
+                    break
+        for each in group:
+            if not each.answer.done():
+                each.answer.set_exception(_told(error))
+        return vault
+
+    def _forget_together(
+        self, vault: Vault | None, group: list[_Forget]
+    ) -> tuple[Vault | None, BaseException | None]:
+        """Answer requests in one transaction; or why that failed as a whole."""
         try:
             vault = vault or self._open()
             with self._gate.alone() if self._groups else nullcontext():
                 results = vault.forget_many([each.request for each in group])
-        except Exception as error:
-            return self._one_by_one(vault, group, error)
-        self.observe_group(len(group))
+        except BaseException as error:
+            return _usable(vault, error), error
+        _observe(self.observe_group, len(group))
         for each, result in zip(group, results, strict=True):
             if isinstance(result, ArmnesiaError):
+                vault = _usable(vault, result)
                 each.answer.set_exception(result)
-            else:
-                self._pending |= result.erasure == "pending"
-                each.answer.set_result(result)
-        return vault
-
-    def _one_by_one(self, vault: Vault | None, group: list[_Forget], error: Exception) -> Vault | None:
-        """After a failure that is no refusal of a single request: nothing was changed."""
-        vault = _usable(vault, error)
-        if len(group) == 1 or isinstance(error, VaultBusyError):
-            for each in group:
-                each.answer.set_exception(error)
-            return vault
-        for each in group:
-            again = _Work(partial(_forget_alone, each.request))
-            vault = self._do(vault, again)
-            _copy(again.answer, each.answer)
-        return vault
+                continue
+            if result.erasure == "pending":
+                self._note_pending(True)
+            _observe(self.observe_answer, result)
+            each.answer.set_result(result)
+        return vault, None
 
     def _group(self, first: _Forget) -> list[_Forget]:
         """The requests to forget that wait already, also behind other work, which is done after them.
@@ -193,22 +241,36 @@ class VaultWorker:
                     break
         return group
 
-    def _next_job(self, vault: Vault | None) -> _Forget | _Work | None:
+    def _next_job(self) -> _Forget | _Work | None:
         """What has waited longest; None at the end."""
         if self._put_back:
             return self._put_back.popleft()
-        if self._pending and vault is not None:
-            try:
-                return self._writes.get(timeout=_IDLE)
-            except queue.Empty:
-                self._finish(vault)
-        return self._writes.get()
+        wait = max(0.0, self._try_again_at - time.monotonic()) if self._pending else None
+        try:
+            return self._writes.get(timeout=wait)
+        except queue.Empty:
+            return _Work(self._finish)
+
+    def _note_pending(self, pending: bool) -> None:
+        """Remember whether erasures are pending; the first attempt to complete them is soon."""
+        self._pending, self._pause = pending, _FIRST_PAUSE
+        self._try_again_at = time.monotonic() + self._pause
 
     def _finish(self, vault: Vault) -> None:
-        """Complete erasures that readers held back; on some databases only `armnesia compact` can."""
-        self._pending = False
-        with suppress(ArmnesiaError), self._gate.alone():
-            vault.finish()
+        """Complete erasures that other processes held back; on some databases only `armnesia compact` can.
+
+        Nobody is waited for: as long as that does not succeed it is tried again, less and less often.
+        """
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        self._try_again_at = time.monotonic() + self._pause
+        try:
+            with self._gate.alone():
+                number = vault.pending_erasures().number
+            if number == 0 and vault.finish(wait=False).erasure == "complete":
+                self._pending = False
+        except Exception as error:
+            log("erasures not completed", described(error), logging.ERROR)
+            raise  # to whoever decides whether the connection can still be used
 
 
 class Gate:
@@ -224,10 +286,10 @@ class Gate:
         self._is_alone = False
 
     @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Be in with others."""
+    def shared(self, *, at_once: bool = False) -> Iterator[None]:
+        """Be in with others; `at_once`, for what is rare and short, before those who want to be alone."""
         with self._changed:
-            self._changed.wait_for(lambda: not (self._is_alone or self._want_alone))
+            self._changed.wait_for(lambda: not self._is_alone and (at_once or not self._want_alone))
             self._together += 1
         try:
             yield
@@ -252,18 +314,7 @@ class Gate:
                 self._changed.notify_all()
 
 
-def _forget_alone(request: ForgetRequest, vault: Vault) -> Forgotten:
-    return vault.forget(**vars(request))
-
-
-def _put(jobs: "queue.Queue[Any]", job: _Forget | _Work) -> None:
-    try:
-        jobs.put_nowait(job)
-    except queue.Full:
-        raise Problem("too-busy") from None
-
-
-def _usable(vault: Vault | None, error: Exception) -> Vault | None:
+def _usable(vault: Vault | None, error: BaseException) -> Vault | None:
     """The connection, if it can still be used: after a refusal, but not after a failure."""
     if isinstance(error, ArmnesiaError) and not isinstance(error, DatabaseError):
         return vault
@@ -278,9 +329,19 @@ def _close(vault: Vault | None) -> None:
             vault.close()
 
 
-def _copy(done: "Future[Any]", answer: "Future[Any]") -> None:
-    error = done.exception()
-    if error is None:
-        answer.set_result(done.result())
-    else:
-        answer.set_exception(error)
+def _concerns_all(error: BaseException) -> bool:
+    """Whether the database would refuse other requests as well."""
+    return isinstance(error, DatabaseError | VaultBusyError)
+
+
+def _told(error: BaseException | None) -> Exception:
+    """The error as an answer has it: what is no Exception would end whoever waits."""
+    return error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+
+
+def _observe(observer: Callable[[Any], None], fact: object) -> None:
+    """Tell an observer; whoever waits for an answer gets it in any case."""
+    try:
+        observer(fact)
+    except Exception as error:
+        log("answers not counted", described(error), logging.ERROR)

@@ -290,7 +290,14 @@ class Vault:
         another system has found them: an external vault then reads no source, and the certificate says so.
         With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
         """
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
+        asked = RequestOptions(
+            unlearner=unlearner,
+            unlearner_options=unlearner_options,
+            epsilon=epsilon,
+            delta=delta,
+            exactly=exactly,
+            rows=rows,
+        )
         target = ErasureTarget.of(users, records)
         if not erase_at_source:
             if purge or ignore_retention:
@@ -348,7 +355,14 @@ class Vault:
         rows: Any = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
-        asked = RequestOptions(unlearner, unlearner_options, epsilon, delta, exactly, rows)
+        asked = RequestOptions(
+            unlearner=unlearner,
+            unlearner_options=unlearner_options,
+            epsilon=epsilon,
+            delta=delta,
+            exactly=exactly,
+            rows=rows,
+        )
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
     def readmit(
@@ -488,14 +502,20 @@ class Vault:
         return change_policy(self._connection, **changes)
 
     def finish(
-        self, *, since: int = 1, folder: str | Path | None = None, progress: Progress | None = None
+        self,
+        *,
+        since: int = 1,
+        folder: str | Path | None = None,
+        progress: Progress | None = None,
+        wait: bool = True,
     ) -> Finished:
         """Complete pending erasures, and sign their certificates again, from the ledger entry `since` on.
 
         Those that were signed again are written to the new `folder`, if one is given; they name nobody.
-        On PostgreSQL deleted bytes leave the files by `compact` only: run it first.
+        On PostgreSQL deleted bytes leave the files by `compact` only: run it first. Unless `wait`, a reader
+        that holds erasure back is not waited for.
         """
-        return finish(self._connection, since=since, folder=folder, progress=progress)
+        return finish(self._connection, since=since, folder=folder, progress=progress, wait=wait)
 
     def compact(self) -> Compacted:
         """Make deleted bytes leave the database's files, however long it takes."""

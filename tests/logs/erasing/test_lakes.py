@@ -27,6 +27,7 @@ from armnesia.logs.erasing import (
     open_eraser,
 )
 from armnesia.logs.erasing.delta_files import DeltaFolder
+from armnesia.logs.erasing.iceberg_files import TableFiles
 from armnesia.logs.lakes import delta as delta_reading
 from armnesia.logs.lakes import iceberg as iceberg_reading
 from armnesia.logs.lakes.snapshot import table_address
@@ -431,7 +432,7 @@ def test_a_purge_that_was_interrupted_after_the_expiry_is_finished(
     noted = lake.eraser().with_removals(plan)
     assert noted.removals == (str(outside),)
     with monkeypatch.context() as patched:
-        patched.setattr(iceberg.TableFiles, "remove", raise_oserror)
+        patched.setattr(TableFiles, "remove", raise_oserror)
         with pytest.raises(InvalidLogError, match="pyiceberg failed"):
             lake.eraser().purge(noted, PEOPLE, ignore_retention=True)
     cut_metadata_log(lake)
@@ -490,7 +491,7 @@ def test_each_manifest_is_read_once(lake: IcebergStore, monkeypatch: pytest.Monk
         return fetch(self, *arguments, **options)
 
     monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", counting)
-    assert iceberg.TableFiles(lake.table()).unreferenced()
+    assert TableFiles(lake.table()).unreferenced()
     assert len(read) == len(set(read)) == 8
 
 

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, SimilarNameError, VaultBusyError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    DatabaseError,
+    InvalidInputError,
+    SimilarNameError,
+    VaultBusyError,
+    VaultError,
+)
 from armnesia.vault import Configuration, ForgetRequest, Forgotten, UserType, Vault
 from armnesia.vault.operations import forget
 from armnesia.vault.storage import tables
@@ -234,3 +241,41 @@ def test_what_a_refused_request_collected_is_left_out(place: Place) -> None:
             assert transaction.state is state
             assert transaction.stored is None
         assert json.dumps(held(vault), default=str) == json.dumps(before, default=str)
+
+
+@pytest.mark.parametrize("error", [DatabaseError, VaultBusyError])
+@pytest.mark.parametrize("step", ["_look_up", "_answer_asked"])
+def test_what_the_database_refuses_is_no_matter_of_one_request(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, step: str, error: type[VaultError]
+) -> None:
+    """Whoever called must know that the connection may be lost."""
+    with filled(sqlite_place) as vault:
+        before, real, calls = held(vault), getattr(forget, step), list[int]()
+
+        def fail_second(*arguments: Any) -> Any:
+            calls.append(1)
+            if len(calls) == 2:
+                raise error("lost")
+            return real(*arguments)
+
+        monkeypatch.setattr(forget, step, fail_second)
+        with pytest.raises(error, match="lost"):
+            vault.forget_many([ForgetRequest(users=["ann"]), ForgetRequest(users=["bob"])])
+        monkeypatch.undo()
+        assert held(vault) == before
+
+
+def test_what_is_stored_is_told_though_the_database_is_lost_then(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(sqlite_place) as vault:
+        vault.forget(users=["ann"])
+
+        def lose(*_: Any) -> Any:
+            raise DatabaseError("lost")
+
+        monkeypatch.setattr(forget, "_repeated", lose)
+        again, bob = vault.forget_many([ForgetRequest(users=["ann"]), ForgetRequest(users=["bob"])])
+        assert isinstance(again, DatabaseError)
+        assert isinstance(bob, Forgotten)
+        assert bob.held == 1

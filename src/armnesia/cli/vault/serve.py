@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from armnesia.cli.vault.demo_vault import demo_vault
+from armnesia.cli.vault.flights_vault import demo_vault
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError, MissingExtraError
 

@@ -23,8 +23,3 @@ def answer(result: Any, status: int = 200, **headers: str) -> JSONResponse:
     return JSONResponse(
         json_value(result), status, {name.replace("_", "-"): value for name, value in headers.items()}
     )
-
-
-def documented(model: type[BaseModel] | Any, *, status: int = 200, text: str = "") -> dict[int, Any]:
-    """The description of an answer, for the OpenAPI document."""
-    return {status: {"model": model, "description": text or "The answer."}}

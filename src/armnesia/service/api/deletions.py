@@ -143,7 +143,6 @@ _REASONS: dict[NameReason, str] = {
 async def _forget(service: Service, body: Deletion) -> JSONResponse:
     result = await _or_where(body, service.worker.forget(body.to_request()))
     facts = result.to_dict()
-    service.metrics.deletions.labels(facts["unlearner"] or "none").inc()
     where = f"/v1/deletions/{facts['sequence']}"
     return answer(facts, 200 if result.repeated else 201, Location=where)
 

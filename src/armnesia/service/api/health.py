@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.service.api.answers import Documented, answer
-from armnesia.service.problems import problem_of, responses
+from armnesia.service.problems import problem_of, responses, unreadable
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.tokens import Route, access
 from armnesia.vault import PendingErasures, Role, Vault
@@ -52,7 +52,7 @@ class Health(Documented):
 )
 async def live(request: Request) -> JSONResponse:
     """For a supervisor that has no token."""
-    alive = service_of(request).worker.is_alive
+    alive = service_of(request).is_alive
     return answer({"status": "ok" if alive else "failing"}, 200 if alive else 503)
 
 
@@ -84,7 +84,7 @@ async def health_facts(service: Service) -> dict[str, Any]:
         facts |= await done(service.worker.read(_facts))
     except ArmnesiaError as error:  # the seal is checked with the keys
         facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
-    if service.verified is not None and not service.verified.holds:
+    if not service.is_alive or (service.verified is not None and not service.verified.holds):
         facts["status"] = "failing"
     return facts
 
@@ -120,9 +120,12 @@ async def metrics(request: Request) -> Response:
 
 
 async def _measure(service: Service) -> None:
-    head, pending = await done(
-        service.worker.read(lambda vault: (vault.head.sequence, vault.pending_erasures().number))
-    )
+    try:
+        head, pending = await done(
+            service.worker.read(lambda vault: (vault.head.sequence, vault.pending_erasures().number))
+        )
+    except ArmnesiaError as error:
+        raise unreadable(error) from error
     service.metrics.ledger_length.set(head)
     service.metrics.pending_erasures.set(pending)
     service.metrics.waiting.set(service.worker.waiting)

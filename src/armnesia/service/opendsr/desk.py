@@ -1,16 +1,20 @@
 """Works through the requests of controllers: begins them, answers them, and tells of every change."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import httpx
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError
-from armnesia.service.opendsr.processor import Processor
+from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultBusyError
+from armnesia.service.opendsr.processor import Processor, called_host
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
 from armnesia.service.vault_worker import VaultWorker
@@ -23,6 +27,7 @@ _RETRY_REFUSED = timedelta(hours=1)
 _PAUSES = [timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 1440)]
 """Between the attempts to tell a controller; after the last one it is given up, and the log says so."""
 _SECONDS = 10.0
+"""How long an answer is waited for, and for how long one host is called in a round."""
 
 
 def time_text(time: datetime) -> str:
@@ -59,7 +64,7 @@ class Desk:
         while True:
             try:
                 await self.work()
-            except (ArmnesiaError, Problem) as error:
+            except Exception as error:  # the next time goes on
                 log("requests of controllers wait", described(error))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.wake.wait(), _POLL)
@@ -68,13 +73,32 @@ class Desk:
     async def work(self) -> None:
         """Do what is to be done now."""
         requests = await self._write(lambda vault: vault.subject_requests(only_open=True))
-        for request in requests:
-            try:
-                begun = await self._begin(request)
-                answered = await self._complete(await self._forget(begun))
-                await self._tell(answered)
-            except InvalidInputError as error:  # it was cancelled meanwhile: the next time sees that
-                log("request of a controller has changed", described(error))
+        now, waiting = self._now(), {request.id for request in requests}
+        self._refused = {id_: until for id_, until in self._refused.items() if id_ in waiting and until > now}
+        answered = [await self._each(self._answer, request) for request in requests]
+        calls = _Calls(self._processor, self._transport)
+        tell = partial(self._tell, calls)
+        told = [self._each(tell, request) for request in answered if request is not None]
+        for result in await asyncio.gather(*told, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _each(
+        self, step: Callable[[SubjectRequest], Awaitable[SubjectRequest]], request: SubjectRequest
+    ) -> SubjectRequest | None:
+        """Go on with a request; one that fails does not hold up the others."""
+        try:
+            return await step(request)
+        except InvalidInputError as error:  # it was cancelled meanwhile: the next time sees that
+            log("request of a controller has changed", described(error))
+        except (DatabaseError, VaultBusyError, Problem):  # which all others would meet as well
+            raise
+        except Exception as error:
+            log("request of a controller failed", described(error), logging.ERROR)
+        return None
+
+    async def _answer(self, request: SubjectRequest) -> SubjectRequest:
+        return await self._complete(await self._forget(await self._begin(request)))
 
     async def _begin(self, request: SubjectRequest) -> SubjectRequest:
         if request.status == PENDING and request.begin <= time_text(self._now()):
@@ -89,6 +113,8 @@ class Desk:
             return request
         try:
             done = await asyncio.wrap_future(self._worker.forget(ForgetRequest(users=request.users)))
+        except (DatabaseError, VaultBusyError):
+            raise
         except ArmnesiaError as error:
             self._refused[request.id] = self._now() + _RETRY_REFUSED
             kind = problem_of(error).kind
@@ -124,40 +150,36 @@ class Desk:
             return request
         return await self._change(request, with_status(request, COMPLETED))
 
-    async def _tell(self, request: SubjectRequest) -> None:
-        """Tell the first change that each address does not know yet; later ones wait for it."""
-        seen: set[str] = set()
-        kept: list[Callback] = []
-        now = self._now()
+    async def _tell(self, calls: "_Calls", request: SubjectRequest) -> SubjectRequest:
+        """Tell each address of the changes that it does not know yet."""
+        by_address: dict[str, list[Callback]] = {}
         for callback in request.callbacks:
-            if callback.url in seen or callback.after > time_text(now):
-                seen.add(callback.url)
-                kept.append(callback)
-            elif not await self._sent(request, callback):
-                seen.add(callback.url)
-                if callback.attempts < len(_PAUSES):
-                    after = time_text(now + _PAUSES[callback.attempts])
-                    kept.append(replace(callback, attempts=callback.attempts + 1, after=after))
-                else:
-                    log("callback given up", {"status": callback.status})
-        if tuple(kept) != request.callbacks:
-            await self._change(request, replace(request, callbacks=tuple(kept)))
+            by_address.setdefault(callback.url, []).append(callback)
+        told = [self._tell_address(calls, request, each) for each in by_address.values()]
+        left = await asyncio.gather(*told)
+        if left == list(by_address.values()):
+            return request
+        kept = tuple(callback for each in left for callback in each)
+        return await self._change(request, replace(request, callbacks=kept))
 
-    async def _sent(self, request: SubjectRequest, callback: Callback) -> bool:
-        if not self._processor.may_call(callback.url):  # the hosts may have been declared anew
-            return False
-        facts = {**status_body(request), "request_status": callback.status}
-        body = canonical({**facts, "status_callback_url": callback.url}).encode()
-        headers = {"Content-Type": "application/json", **self._processor.headers(body)}
-        try:
-            async with httpx.AsyncClient(
-                timeout=_SECONDS, trust_env=False, follow_redirects=False, transport=self._transport
-            ) as client:
-                answer = await client.post(callback.url, content=body, headers=headers)
-        except httpx.HTTPError as error:
-            log("callback failed", described(error))
-            return False
-        return answer.is_success
+    async def _tell_address(
+        self, calls: "_Calls", request: SubjectRequest, callbacks: list[Callback]
+    ) -> list[Callback]:
+        """Tell an address of changes in their order; returns those that are still to be told."""
+        now = self._now()
+        for place, callback in enumerate(callbacks):
+            if callback.after > time_text(now):
+                return callbacks[place:]
+            sent, later = await calls.sent(request, callback), callbacks[place + 1 :]
+            if sent is None:
+                return callbacks[place:]
+            if not sent and callback.attempts < len(_PAUSES):
+                after = time_text(now + _PAUSES[callback.attempts])
+                return [replace(callback, attempts=callback.attempts + 1, after=after), *later]
+            if not sent:
+                log("callback given up", {"status": callback.status})
+                return later
+        return []
 
     async def _change(self, before: SubjectRequest, after: SubjectRequest) -> SubjectRequest:
         changed: SubjectRequest = await self._write(lambda vault: vault.change_subject_request(before, after))
@@ -165,6 +187,50 @@ class Desk:
 
     async def _write(self, function: Callable[[Any], Any]) -> Any:
         return await asyncio.wrap_future(self._worker.write(function))
+
+
+class _Calls:
+    """The calls of one round: hosts are called at the same time, and each host by one call at a time.
+
+    A host that has taken long, or has not answered, is not called again in the same round.
+    """
+
+    def __init__(self, processor: Processor, transport: httpx.AsyncBaseTransport | None) -> None:
+        self._processor, self._transport = processor, transport
+        self._one_by_one: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._begun: dict[str, float] = {}
+
+    async def sent(self, request: SubjectRequest, callback: Callback) -> bool | None:
+        """Whether an address has taken a callback; None if its host is to be called later."""
+        host = called_host(callback.url)
+        if host is None or not self._processor.may_call(callback.url):  # the hosts may be declared anew
+            return False
+        async with self._one_by_one[host]:
+            now = time.monotonic()
+            if now - self._begun.setdefault(host, now) >= _SECONDS:
+                return None
+            return await self._posted(request, callback, host)
+
+    async def _posted(self, request: SubjectRequest, callback: Callback, host: str) -> bool:
+        facts = {**status_body(request), "request_status": callback.status}
+        body = canonical({**facts, "status_callback_url": callback.url}).encode()
+        headers = {"Content-Type": "application/json", **self._processor.headers(body)}
+        try:
+            return await asyncio.wait_for(self._post(callback.url, body, headers), _SECONDS)
+        except Exception as error:  # an address is the controller's: whatever it leads to is its failure
+            log("callback failed", described(error))
+            self._begun[host] = float("-inf")
+            return False
+
+    async def _post(self, url: str, body: bytes, headers: Mapping[str, str]) -> bool:
+        """Whether the answer is a success; its body is not read."""
+        async with (
+            httpx.AsyncClient(
+                timeout=_SECONDS, trust_env=False, follow_redirects=False, transport=self._transport
+            ) as client,
+            client.stream("POST", url, content=body, headers=headers) as answer,
+        ):
+            return answer.is_success
 
 
 def status_body(request: SubjectRequest) -> dict[str, Any]:

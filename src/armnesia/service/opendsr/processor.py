@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+import httpx
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,6 +20,8 @@ Names = Literal["raw", "sha256"]
 IDENTITY_TYPE = "controller_customer_id"
 FORMATS: dict[Names, tuple[str, ...]] = {"raw": ("raw",), "sha256": ("raw", "sha256")}
 """Which formats of identities can be answered, by how the vault names people: no digest can be inverted."""
+LONGEST_URL = 2_000
+"""Characters of an address that is called back."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,7 @@ class Processor:
             raise InvalidInputError(f"opendsr names must be raw or sha256; got {self.names!r}")
         if not self.delay_hours >= 0:
             raise InvalidInputError(f"opendsr delay must be 0 or more hours; got {self.delay_hours!r}")
-        for host in self.callback_hosts:
-            if urlsplit(f"//{host}").netloc != host or "@" in host or not host:
-                raise InvalidInputError(f"a callback host must be HOST or HOST:PORT; got {host!r}")
+        hosts = tuple(_checked_host(host) for host in self.callback_hosts)
         pem, key = _read(self.certificate, "certificate"), _read(self.key, "key")
         try:
             certificate = x509.load_pem_x509_certificates(pem)[0]
@@ -57,7 +58,7 @@ class Processor:
                 "the opendsr certificate and key must be PEM, the key without password"
             ) from None
         _check_certificate(certificate, private, self.domain)
-        self.__dict__.update(_key=private, pem=pem)
+        self.__dict__.update(_key=private, pem=pem, callback_hosts=hosts)
 
     def sign(self, body: bytes) -> str:
         """The signature on a body: RSA (PKCS #1 v1.5) with SHA-256, in Base64."""
@@ -78,14 +79,41 @@ class Processor:
 
     def may_call(self, url: str) -> bool:
         """Whether a callback address is one of a declared host, by HTTPS."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            return False
-        host = (parts.hostname or "") + ("" if port in (None, 443) else f":{port}")
-        plain = parts.username is None and parts.password is None and not parts.fragment
-        return parts.scheme == "https" and plain and host in self.callback_hosts
+        host = called_host(url)
+        return host is not None and host in self.callback_hosts
+
+
+def called_host(url: str) -> str | None:
+    """The host that an address would call by HTTPS, with a port that is not 443; None if it must not be.
+
+    Two programs read the address, and both must find the same host in it.
+
+    >>> called_host("https://Controller.example:443/told"), called_host("https://controller.example:8443/")
+    ('controller.example', 'controller.example:8443')
+    >>> called_host("http://controller.example/"), called_host("https://a@controller.example/")
+    (None, None)
+    """
+    if len(url) > LONGEST_URL or not url.isprintable():
+        return None
+    try:
+        parts, called = urlsplit(url), httpx.URL(url)
+        host, port = parts.hostname or "", parts.port
+    except (ValueError, httpx.InvalidURL):
+        return None
+    if parts.username is not None or parts.password is not None or parts.fragment or not host:
+        return None
+    if parts.scheme != "https" or (called.host, called.port or 443) != (host, port or 443):
+        return None
+    name = f"[{host}]" if ":" in host else host
+    return name if port in (None, 443) else f"{name}:{port}"
+
+
+def _checked_host(text: str) -> str:
+    """A host that may be called back, as `called_host` tells it."""
+    host = called_host(f"https://{text}/")
+    if host is None or urlsplit(f"//{text}").netloc != text:
+        raise InvalidInputError(f"a callback host must be HOST or HOST:PORT; got {text!r}")
+    return host
 
 
 def _read(path: Path, what: str) -> bytes:

@@ -26,6 +26,7 @@ _ROUTERS = tuple(
 def mount(app: FastAPI, *, secure_cookies: bool = False) -> None:
     """Add the page to an application; `secure_cookies`: browsers reach it by TLS only."""
     app.state.sessions, app.state.sign_ins = Sessions(), SignInLimits()
+    app.state.service.sweeps.append(app.state.sessions.sweep)
     app.state.secure_cookies, app.state.exploring = secure_cookies, asyncio.Semaphore(1)
     for router in _ROUTERS:
         app.include_router(router, include_in_schema=False)

@@ -1,13 +1,14 @@
 """Forgetting: whom, what that would do, the confirmation, and the certificates."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError
+from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError
 from armnesia.service.pages.certificate_files import current, zipped
 from armnesia.service.pages.names import NamesError, checked_names, typed_names, uploaded_names
 from armnesia.service.pages.preview import guarantee_sentence, preview_request, shown_places
@@ -17,13 +18,12 @@ from armnesia.service.pages.work import Job, Kind, OpenedFor, Prepared
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.structured_log import described, log
-from armnesia.vault import Role, Vault
+from armnesia.vault import ForgetRequest, Role, Vault
 from armnesia.vault.keys.canonical_json import utc_now
 
 router = APIRouter(route_class=PageRoute)
 _SECONDS_TO_WAIT = 1.0
 """Most requests are answered sooner, and need no progress."""
-_RUNNING: set["asyncio.Task[None]"] = set()
 
 
 @router.get("/page/forget", **needs(Role.OPERATOR))
@@ -133,41 +133,67 @@ async def confirm(request: Request, visitor: Signed) -> Response:
     """Forget them, once, however often the button is pressed."""
     prepared = _prepared(visitor, field(await form_of(request), "prepared"))
     if not prepared.job:
-        job = Job(prepared.words, prepared.kind, len(prepared.names), utc_now())
-        prepared.job = visitor.session.jobs.put(job)
-        task = asyncio.create_task(_run(service_of(request), prepared, job))
-        _RUNNING.add(task)
-        task.add_done_callback(_RUNNING.discard)
-        await asyncio.wait([task], timeout=_SECONDS_TO_WAIT)
-    return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
+        service, asked, names = service_of(request), prepared.to_request(), prepared.names
+        job = Job(prepared.words, prepared.kind, len(names), utc_now(), names)
+        prepared.job, prepared.names = visitor.session.jobs.put(job), ()
+        await _begin(service, _forget(service, asked, job))
+    return _to_job(prepared.job)
 
 
-async def _run(service: Service, prepared: Prepared, job: Job) -> None:
+async def _begin(service: Service, work: Coroutine[Any, Any, None]) -> None:
+    """Begin some work, and wait a moment: perhaps it is done by then."""
+    await asyncio.wait([service.begin(work)], timeout=_SECONDS_TO_WAIT)
+
+
+def _to_job(number: str) -> Response:
+    return RedirectResponse(f"/page/forget/jobs/{number}", 303)
+
+
+async def _forget(service: Service, asked: ForgetRequest, job: Job) -> None:
     """Answer a request, and open the certificate of everybody in it."""
     try:
-        result = await done(service.worker.forget(prepared.to_request()))
-        facts = result.to_dict()
-        service.metrics.deletions.labels(facts["unlearner"] or "none").inc()
-        job.result = {name: value for name, value in facts.items() if name != "certificate"}
-        job.stage = "certificates"
-        await done(service.worker.write(lambda vault: _open_certificates(vault, prepared, job)))
-        job.stage = "done"
+        result = await done(service.worker.forget(asked))
     except Exception as error:
         log("request of the page refused", {"problem": problem_of(error).kind, **described(error)})
-        job.refusal = sentence_of(error) if isinstance(error, ArmnesiaError | Problem) else _FAILED
-        job.stage = "refused"
-    finally:
-        prepared.names = ()
+        is_refusal = isinstance(error, ArmnesiaError | Problem) and not isinstance(error, DatabaseError)
+        job.refusal = sentence_of(error) if is_refusal else _FAILED
+        job.stage, job.names = "refused" if is_refusal else "unknown", ()
+        return
+    job.result = {name: value for name, value in result.to_dict().items() if name != "certificate"}
+    await _open_certificates(service, job)
 
 
 _FAILED = "The service failed; its log says where, and the ledger says whether the request was answered."
 
 
-def _open_certificates(vault: Vault, prepared: Prepared, job: Job) -> None:
-    for name, certificate in vault.certificates(**{prepared.kind: list(prepared.names)}):
+async def _open_certificates(service: Service, job: Job) -> None:
+    """Open the certificates of a request that was answered: whatever fails here, it stays so."""
+    job.stage = "certificates"
+    try:
+        await done(service.worker.write(lambda vault: _open_each(vault, job)))
+    except Exception as error:
+        log("certificates not opened", {"problem": problem_of(error).kind, **described(error)})
+        job.stage = "unopened"
+        return
+    job.stage, job.names = "done", ()
+
+
+def _open_each(vault: Vault, job: Job) -> None:
+    job.certificates.clear()
+    for name, certificate in vault.certificates(**{job.kind: list(job.names)}):
         if certificate is not None and certificate.opening is not None:
             sequence = int(certificate.body["sequence"])
             job.certificates.append(OpenedFor(name, sequence, certificate.opening, certificate.held))
+
+
+@router.post("/page/forget/jobs/{number}/certificates", **needs(Role.OPERATOR))
+async def open_certificates(request: Request, visitor: Signed, number: str) -> Response:
+    """Open the certificates of a request where that has failed."""
+    job = _job(visitor, number)
+    if job.stage == "unopened":
+        service = service_of(request)
+        await _begin(service, _open_certificates(service, job))
+    return _to_job(number)
 
 
 def _job(visitor: Signed, number: str) -> Job:

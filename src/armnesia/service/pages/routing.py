@@ -11,7 +11,6 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from armnesia.core.errors import ArmnesiaError
 from armnesia.service.pages.sessions import Session, Sessions
 from armnesia.service.pages.templating import is_part, rendered
 from armnesia.service.problems import KINDS, Problem, problem_of
@@ -170,7 +169,7 @@ def _told(request: Request, error: Exception) -> Response:
     return rendered(request, "problem.html", values, status=status, headers=headers)
 
 
-def sentence_of(error: ArmnesiaError | Problem) -> str:
+def sentence_of(error: Exception) -> str:
     """What a person is told of a refusal of the vault."""
     kind = problem_of(error).kind
     return _SENTENCES.get(kind, KINDS[kind].sentence)

@@ -30,6 +30,10 @@ class Session:
     prepared: Shelf[Prepared] = field(default_factory=lambda: Shelf(_MOST_PREPARED))
     jobs: Shelf[Job] = field(default_factory=lambda: Shelf(_MOST_JOBS))
 
+    def is_over(self, now: float) -> bool:
+        """Whether its time is over."""
+        return now - self.begun > LIFETIME or now - self.used > IDLE
+
     def accepts(self, csrf: str) -> bool:
         """Whether a form was made for this session; compared in constant time."""
         return compare_digest(self.csrf.encode(), csrf.encode("utf-8", "replace"))
@@ -69,12 +73,17 @@ class Sessions:
         found = self._sessions.get(_digest(id_))
         if found is None:
             return None
-        now = self.now()
-        if now - found.begun > LIFETIME or now - found.used > IDLE:
+        if found.is_over(self.now()):
             self.end(id_)
             return None
-        found.used = now
+        found.used = self.now()
         return found
+
+    def sweep(self) -> None:
+        """End the sessions whose time is over, and with them whatever they have prepared."""
+        now = self.now()
+        for key in [key for key, each in self._sessions.items() if each.is_over(now)]:
+            del self._sessions[key]
 
     def end(self, id_: str) -> None:
         """End a session, and with it whatever it has prepared."""
@@ -102,11 +111,7 @@ class SignInLimits:
         (10, 0)
         """
         bucket = self._buckets.get(address)
-        if bucket is None:
-            return 0
-        now = self._now()
-        level = min(bucket.burst, bucket.level + (now - bucket.seen) * bucket.rate)
-        return 0 if level >= 1 else max(1, round((1 - level) / bucket.rate))
+        return 0 if bucket is None else bucket.wait(self._now())
 
     def note_failure(self, address: str) -> None:
         """Note that a token was not accepted."""

@@ -91,7 +91,10 @@ class Job:
     kind: Kind
     named: int
     begun: str
-    stage: Literal["waiting", "certificates", "done", "refused"] = "waiting"
+    names: tuple[str, ...] = field(repr=False)
+    """Kept until their certificates are opened."""
+    stage: Literal["waiting", "certificates", "unopened", "done", "refused", "unknown"] = "waiting"
+    """Unopened: it is forgotten, and the certificates are still to be opened. Unknown: the vault knows."""
     result: Mapping[str, Any] | None = None
     """What the vault answered, without the certificate."""
     certificates: list[OpenedFor] = field(default_factory=list, repr=False)
@@ -99,8 +102,8 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do."""
-        return self.stage in ("done", "refused")
+        """Whether nothing is being done."""
+        return self.stage not in ("waiting", "certificates")
 
     @property
     def changed_first(self) -> list[Mapping[str, Any]]:
@@ -112,7 +115,7 @@ class Job:
     def percent(self) -> int:
         """How far it is: deleting is the first half, and the certificates are the second.
 
-        >>> Job("1 person", "users", 1, "2026-11-16T10:00:00Z").percent
+        >>> Job("1 person", "users", 1, "2026-11-16T10:00:00Z", ("ann",)).percent
         5
         """
         if self.stage == "waiting":

@@ -24,12 +24,14 @@ def finish(
     since: int = 1,
     folder: str | Path | None = None,
     progress: Progress | None = None,
+    wait: bool = True,
 ) -> Finished:
     """Make deleted bytes leave the files, and sign again every certificate that does not say so yet.
 
     These are the certificates that were signed with erasure pending, and those stored as drafts: `forget` may
     have handed them out with erasure pending. Also those that a compromised key signed are signed again.
     `since` leaves out those of earlier ledger entries. Those that were signed again are written to `folder`.
+    Unless `wait`, a reader that holds erasure back is not waited for.
     """
     if isinstance(since, bool) or not isinstance(since, int) or since < 1:
         raise InvalidInputError(f"since must be the number of a ledger entry, 1 or more; got {since!r}")
@@ -38,7 +40,7 @@ def finish(
         check_new_folder(folder)
     with connection.reading() as transaction:
         state = transaction.state
-    erased = connection.erase(state.head, wait=True)
+    erased = connection.erase(state.head, wait=wait)
     through = state.head.sequence if erased else state.erased_through
     with connection.reading() as transaction:
         bodies = tables.stream_certificate_bodies(transaction.session, since)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from armnesia.core.errors import ArmnesiaError, UnsupportedError, VaultError
+from armnesia.core.errors import ArmnesiaError, DatabaseError, UnsupportedError, VaultBusyError, VaultError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Budget, Guarantee, Level
@@ -56,15 +56,15 @@ _Made = TypeVar("_Made")
 _FORGET_THERE = "forget there as well: it knows its own requests only"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestOptions:
     """What a request asks for instead of the vault's defaults; None: the default.
 
-    With the vault's unlearner, `options` replace the vault's parameters of the same names.
+    With the vault's unlearner, `unlearner_options` replace the vault's parameters of the same names.
     """
 
     unlearner: str | None = None
-    options: Mapping[str, Any] | None = None
+    unlearner_options: Mapping[str, Any] | None = None
     epsilon: float | None = None
     delta: float | None = None
     exactly: bool = False
@@ -75,12 +75,12 @@ class RequestOptions:
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
         name = configuration.unlearner if self.unlearner is None else self.unlearner
-        if self.options is None and name == configuration.unlearner:
+        if self.unlearner_options is None and name == configuration.unlearner:
             options = configuration.unlearner_options
             unlearner = make_unlearner(name, options, stored=True)
         else:  # the vault's parameters stay, except those that are given; another unlearner has its defaults
             kept = configuration.current_options() if name == configuration.unlearner else {}
-            given = {**kept, **(self.options or {})}
+            given = {**kept, **(self.unlearner_options or {})}
             unlearner = make_unlearner(name, given)
             options = stored_options(unlearner, given)
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
@@ -109,8 +109,8 @@ class ResolvedRequest:
         return (f"Unlearner: {self.unlearner.described}", *([remark] if remark else []))
 
 
-@dataclass(frozen=True)
-class ForgetRequest:
+@dataclass(frozen=True, kw_only=True)
+class ForgetRequest(RequestOptions):
     """One of several requests that are answered together; its fields are the arguments of `Vault.forget`.
 
     >>> ForgetRequest(users=["ann"]).exactly
@@ -119,12 +119,6 @@ class ForgetRequest:
 
     users: Iterable[Any] | None = None
     records: Iterable[Any] | None = None
-    unlearner: str | None = None
-    unlearner_options: Mapping[str, Any] | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    exactly: bool = False
-    rows: Any = None
 
 
 class _Asked(NamedTuple):
@@ -179,13 +173,15 @@ def forget_many(
     if state.configuration.successors:
         warn_of_successors(state.configuration, _FORGET_THERE)
     erased = connection.erase(state.head)
-    return [_unless_refused(each, _result, connection, state, erased) for each in answered]
+    return [_stored_result(connection, state, erased, each) for each in answered]
 
 
 def _or_error(function: Callable[..., _Made], *arguments: Any) -> _Made | ArmnesiaError:
-    """What a function returns, or why it refuses."""
+    """What a function returns, or why it refuses; what the database refuses is no matter of one request."""
     try:
         return function(*arguments)
+    except (DatabaseError, VaultBusyError):
+        raise
     except ArmnesiaError as error:
         return error.with_traceback(None)  # which would keep the rows that its frames have seen
 
@@ -198,16 +194,7 @@ def _unless_refused(
 
 
 def _look_up_request(connection: VaultConnection, request: ForgetRequest) -> _Asked:
-    target = ErasureTarget.of(request.users, request.records)
-    options = RequestOptions(
-        request.unlearner,
-        request.unlearner_options,
-        request.epsilon,
-        request.delta,
-        request.exactly,
-        request.rows,
-    )
-    return _look_up(connection, target, options)
+    return _look_up(connection, ErasureTarget.of(request.users, request.records), request)
 
 
 def _look_up(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> _Asked:
@@ -241,6 +228,16 @@ def _result(connection: VaultConnection, state: State, erased: bool, answered: _
     if answered.answer is None:
         return _repeated(connection, state, answered.target)
     return _forgotten(connection, answered, answered.answer, state.head, erased)
+
+
+def _stored_result(
+    connection: VaultConnection, state: State, erased: bool, answered: _Answered | ArmnesiaError
+) -> Forgotten | ArmnesiaError:
+    """What one of several requests returns; whatever fails now, all of them are stored."""
+    try:
+        return _unless_refused(answered, _result, connection, state, erased)
+    except ArmnesiaError as error:
+        return error.with_traceback(None)
 
 
 def _forgotten(

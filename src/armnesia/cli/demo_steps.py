@@ -7,7 +7,7 @@ from typing import Any
 
 from armnesia import datasets
 from armnesia.cli.output import table
-from armnesia.cli.vault.demo_vault import flights_configuration, vault_url
+from armnesia.cli.vault.flights_vault import flights_configuration, vault_url
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.messages import counted
 from armnesia.vault import (
