@@ -13,7 +13,6 @@ import pytest
 from armnesia.core.errors import (
     ArmnesiaError,
     DatabaseError,
-    InvalidInputError,
     SimilarNameError,
     VaultBusyError,
 )
@@ -89,7 +88,7 @@ def test_a_refused_request_is_refused_alone(worker: VaultWorker) -> None:
     answers = [worker.forget(request) for request in requests]
     held.release()
     kinds = [type(result) for result in results(answers)]
-    assert kinds == [Forgotten, SimilarNameError, InvalidInputError, Forgotten]
+    assert kinds == [Forgotten, SimilarNameError, InvalidNameError, Forgotten]
 
 
 def test_a_failure_of_the_group_harms_only_who_causes_it(
