@@ -2,7 +2,9 @@
 
 import gc
 import json
+import logging
 import os
+import warnings
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -38,6 +40,21 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # else libraries complain at the end about what is left of them
+
+
+@pytest.fixture(autouse=True)
+def log_of_the_service() -> Generator[None]:
+    """What `serve` sets for its process is set back: the stream of its log is closed after a test."""
+    loggers = [logging.getLogger(name) for name in ("armnesia.service", "uvicorn")]
+    before = [(each.handlers, each.propagate, each.level) for each in loggers]
+    shown = warnings.showwarning
+    yield
+    if warnings.showwarning.__module__.startswith("armnesia."):
+        warnings.showwarning = shown
+    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate = handlers, propagate
+        if logger.level != level:  # setting it clears a cache
+            logger.setLevel(level)
 
 
 class Outcome:

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -328,6 +329,23 @@ def test_every_page_is_accessible_and_fits(browser: Any, served: Served, tmp_pat
         visit_all(watched, look)
     assert len(seen) == 14
     assert len(list(folder.glob("*.png"))) >= 42
+
+
+@pytest.mark.slow
+def test_long_keys_fit_on_a_phone(browser: Any, sqlite_place: Place) -> None:
+    long = {"country": "Saint Vincent and the Grenadines", "device": "telephone-" * 12}
+    keys = {name: [value] * len(log()["id"]) for name, value in long.items()}
+    configuration = Configuration(actions=ARMS, by=tuple(long), user_type=UserType.TEXT)
+    with (
+        serving(sqlite_place, configuration, log=log() | keys) as served,
+        watching(browser, served) as watched,
+    ):
+        watched.sign_in()
+        watched.page.set_viewport_size(VIEWS["phone"]["viewport"])
+        for path in ("/page/decisions", f"/page/decisions/{quote(urlencode(long), safe='')}"):
+            watched.open(path)
+            width = watched.page.evaluate("document.documentElement.scrollWidth")
+            assert width <= VIEWS["phone"]["viewport"]["width"], path
 
 
 PLANTED_PICTURE = "document.querySelector('main').innerHTML += '<img src=\"/page/static/icon.svg\">'"

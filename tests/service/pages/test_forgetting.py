@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import threading
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -323,8 +324,11 @@ def test_progress_is_shown_until_it_is_done(
 ) -> None:
     monkeypatch.setattr(forget_page, "_SECONDS_TO_WAIT", 0.0)
     previewed = client.preview(*PEOPLE[:3])
+    seen = threading.Event()
+    served.app.state.service.worker.write(lambda _: seen.wait(30))  # the request waits behind this
     answer = client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
     assert "<progress" in answer.text
+    seen.set()
     assert f'hx-get="{answer.url.path}"' in answer.text
     for _ in range(200):
         part = client.get(answer.url.path, headers={"HX-Request": "true"})
