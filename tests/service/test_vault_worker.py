@@ -13,6 +13,7 @@ import pytest
 from armnesia.core.errors import (
     ArmnesiaError,
     DatabaseError,
+    InvalidNameError,
     SimilarNameError,
     VaultBusyError,
 )
