@@ -90,12 +90,12 @@ def serving_existing(
 
 
 @contextmanager
-def listening(app: Any) -> Iterator[str]:
+def listening(app: Any, headers: dict[str, str] | None = None) -> Iterator[str]:
     """Run an application on a free port."""
     # With its protocol named, so that asyncio sends small answers at once.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(_configuration(app, Address(port=0)))
+        server = uvicorn.Server(_configuration(app, Address(port=0), headers or {}))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

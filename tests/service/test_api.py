@@ -92,6 +92,23 @@ def test_a_body_that_is_no_request(served: Served, content: bytes) -> None:
             assert answer.json()["type"].endswith(":invalid-request")
 
 
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/v1/deletions", b'{"users": ["cem-4711"], "users": ["dan-4712"]}'),
+        ("/v1/deletions", b'{"users": ["cem-4711"], "dry_run": true, "dry_run": false}'),
+        ("/v1/deletions", b'{"users": ["cem-4711"], "unlearner_options": {"a": 1, "a": 2}}'),
+        ("/v1/records", b'{"rows": [{"id": "n", "action": "A", "reward": 1, "user": "x", "user": "y"}]}'),
+    ],
+)
+def test_a_field_that_is_given_twice_is_refused(served: Served, path: str, content: bytes) -> None:
+    with served.http() as http, served.place.open() as vault:
+        answer = http.post(path, content=content, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, answer.json()["type"]) == (422, "urn:armnesia:problem:invalid-request")
+        assert answer.json()["errors"] == [{"at": "body", "message": "a field is given twice"}]
+        assert (vault.head.sequence, vault.n_records) == (1, 20)
+
+
 def test_decisions_in_pages_and_by_key(sqlite_place: Place) -> None:
     log = log_of() | {"page": [f"page/{n}?a=b&c={n} ü" for n in range(20)]}
     with serving(sqlite_place, MANY, log=log) as running, running.http() as http, running.client() as client:

@@ -101,21 +101,23 @@ def test_a_key_in_use_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch
 def test_old_answers_are_forgotten(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "_MOST", 3)
     answers = served.app.state.service.answers
+    number = served.numbers["operator"]
     with served.http() as http:
-        for number in range(10):
-            http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed(f"key-{number}"))
-        assert len(answers._answers) == 3
-        for answer in answers._answers.values():
+        for place in range(10):
+            http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed(f"key-{place}"))
+        assert len(answers._answers[number]) == 3
+        for answer in answers._answers[number].values():
             answer.until = 0.0
         monkeypatch.setattr(idempotency, "_MOST", 100)
         late = http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed("key-9"))
         assert "idempotent-replayed" not in late.headers  # its hour is over
         other = http.post("/v1/deletions", json={"users": [PEOPLE[1]]}, headers=keyed("key-8"))
         assert other.status_code == 201
-        assert len(answers._answers) == 3
+        assert len(answers._answers[number]) == 3
         answers.sweep()
-        assert {key for _, _, key in answers._answers} == {"key-8", "key-9"}
-        assert PEOPLE[0] not in str([(place, answer.body) for place, answer in answers._answers.items()])
+        assert {key for _, key in answers._answers[number]} == {"key-8", "key-9"}
+        kept = answers._answers[number].items()
+        assert PEOPLE[0] not in str([(place, answer.body) for place, answer in kept])
 
 
 def test_what_is_kept_for_a_time_is_forgotten_without_another_request(sqlite_place: Place) -> None:
@@ -124,14 +126,26 @@ def test_what_is_kept_for_a_time_is_forgotten_without_another_request(sqlite_pla
     with serving(sqlite_place, settings=settings) as running, running.http() as http:
         http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed())
         answers, sessions = running.app.state.service.answers, running.app.state.sessions
+        number = running.numbers["operator"]
         sessions.begin(b"digest of a token")
         time.sleep(0.3)
-        assert (len(answers._answers), len(sessions._sessions)) == (1, 1)
-        for answer in answers._answers.values():
+        assert (len(answers._answers[number]), len(sessions._sessions)) == (1, 1)
+        for answer in answers._answers[number].values():
             answer.until = 0.0
         sessions.now = lambda: time.monotonic() + IDLE + 1
         for _ in range(200):
-            if not answers._answers and not sessions._sessions:
+            if not answers._answers[number] and not sessions._sessions:
                 break
             time.sleep(0.05)
-        assert (len(answers._answers), len(sessions._sessions)) == (0, 0)
+        assert (len(answers._answers[number]), len(sessions._sessions)) == (0, 0)
+
+
+def test_no_token_pushes_out_the_answers_of_another(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idempotency, "_MOST", 3)
+    sent = {"users": [PEOPLE[0]]}
+    with served.http() as http, served.http("admin") as other:
+        first = http.post("/v1/deletions", json=sent, headers=keyed())
+        for place in range(10):
+            other.post("/v1/deletions", json=sent, headers=keyed(f"key-{place}"))
+        again = http.post("/v1/deletions", json=sent, headers=keyed())
+    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")

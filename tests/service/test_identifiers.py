@@ -170,3 +170,15 @@ def test_the_log_of_another_stream(capsys: pytest.CaptureFixture[str]) -> None:
         logger.setLevel(level)
     assert json.loads(stream.getvalue())["number"] == 1
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("path", ["/live", "/v1/decisions", "/v1/deletions/7", "/page/forget", "/nothing"])
+def test_a_method_can_be_any_text_and_is_not_repeated(served: Served, lines: io.StringIO, path: str) -> None:
+    with served.http(None) as http:
+        answer = http.request("UNMISTAKABLE-QZXJ", path)
+        assert answer.status_code == (404 if path == "/nothing" else 405)
+    found = written(lines, '"event": "request"')
+    with served.http() as http:
+        found += http.get("/metrics").text
+    assert "qzxj" not in found.lower()
+    assert '"method": ""' in found

@@ -124,6 +124,11 @@ def test_discovery_needs_no_token(waiting: Served) -> None:
     assert is_signed(answer, waiting)
 
 
+def test_the_certificate_is_signed_as_every_answer(waiting: Served) -> None:
+    with waiting.http(None) as http:
+        assert is_signed(http.get("/v2/certificate.pem"), waiting)
+
+
 def test_a_request_is_received_answered_and_completed(served: Served, database: str) -> None:
     """Sections 7 and 8; on PostgreSQL it is in progress until `compact` makes bytes leave the files."""
     sent = body()
@@ -193,6 +198,9 @@ def test_a_pending_request_can_be_cancelled_and_no_other(waiting: Served) -> Non
         assert http.get(path).json()["request_status"] == "cancelled"
         assert vault.subject_requests()[0].users is None
         assert http.delete(path).status_code == 400
+        again = http.post("/v2/requests", json=sent)
+        assert (again.status_code, again.json()["error"]["errors"][0]["reason"]) == (400, "cancelled")
+        assert http.get(path).json()["request_status"] == "cancelled"
         assert vault.n_records == 20
 
 
@@ -225,6 +233,7 @@ def test_a_controller_sees_its_own_requests_only(waiting: Served) -> None:
         {"subject_identities": [identity(PEOPLE[0], "md5")]},
         {"subject_identities": [identity(PEOPLE[0], kind="email")]},
         {"subject_identities": [identity("")]},
+        {"subject_identities": [identity("a\0b")]},
         {"subject_identities": [{"identity_type": "controller_customer_id"}]},
         {"api_version": "1.0"},
         {"extensions": {DOMAIN: {"property": 1}}},

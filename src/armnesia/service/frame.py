@@ -13,7 +13,7 @@ from armnesia.service.metrics import Metrics
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
 
-_HEADERS = {
+HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-opener-policy": "same-origin",
@@ -24,7 +24,10 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 """Unless an endpoint sets one itself: a page needs another content security policy."""
-_NO_ROUTE, _WRONG_METHOD = "none", 405
+_NO_ROUTE = "none"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BODY_BYTES = "armnesia.body_bytes"
+"""Where the scope of a request has a limit of its own, below that of the service."""
 
 
 class Frame:
@@ -41,18 +44,19 @@ class Frame:
     ) -> None:
         self._app, self._tell, self._hosts = app, tell, hosts
         self._metrics, self._body_bytes = metrics, body_bytes
-        self._headers = {name.encode(): text.encode() for name, text in {**_HEADERS, **headers}.items()}
+        self._headers = {name.encode(): text.encode() for name, text in {**HEADERS, **headers}.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(receive, send, self._body_bytes, self._headers)
+        scope[_BODY_BYTES] = self._body_bytes
+        exchange = _Exchange(scope, receive, send, self._headers)
         try:
             if self._hosts is not None and not is_addressed_to(self._hosts, scope["headers"]):
                 raise Problem("unknown-host")
-            exchange.check_length(scope)
+            _check_length(scope)
             await self._app(scope, exchange.receive, exchange.send)
         except Exception as error:
             problem = problem_of(error)
@@ -66,8 +70,7 @@ class Frame:
         if "app" in scope and scope["path"] == scope["app"].openapi_url:  # FastAPI does not call it a route
             route = scope["path"]
         seconds = time.perf_counter() - exchange.begun
-        # Any text can be sent as a method.
-        method = scope["method"] if route != _NO_ROUTE and exchange.status != _WRONG_METHOD else ""
+        method = scope["method"] if scope["method"] in _METHODS else ""  # any text can be sent as a method
         self._metrics.requests.labels(method, route, exchange.status).inc()
         self._metrics.seconds.labels(route).observe(seconds)
         facts = {
@@ -82,25 +85,32 @@ class Frame:
         log("request", facts, logging.ERROR if exchange.status >= 500 else logging.INFO)
 
 
+def limit_body(scope: Scope, most: int) -> None:
+    """Refuse the body of a request, before it is read or while it is, if it has more bytes than these."""
+    scope[_BODY_BYTES] = min(most, scope[_BODY_BYTES])
+    _check_length(scope)
+
+
+def _check_length(scope: Scope) -> None:
+    """Refuse a body that is said to be too long before it is read."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > scope[_BODY_BYTES]:
+            raise Problem("body-too-large")
+
+
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, receive: Receive, send: Send, body_bytes: int, headers: Mapping[bytes, bytes]) -> None:
-        self._receive, self._send, self._body_bytes, self._headers = receive, send, body_bytes, headers
+    def __init__(self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, bytes]) -> None:
+        self._scope, self._receive, self._send, self._headers = scope, receive, send, headers
         self._received = 0
         self.begun, self.status, self.id = time.perf_counter(), 0, secret_bytes(8).hex()
-
-    def check_length(self, scope: Scope) -> None:
-        """Refuse a body that is said to be too long before it is read."""
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > self._body_bytes:
-                raise Problem("body-too-large")
 
     async def receive(self) -> Message:
         """The next part of the body; refused if the body is too long."""
         message = await self._receive()
         self._received += len(message.get("body", b""))
-        if self._received > self._body_bytes:
+        if self._received > self._scope[_BODY_BYTES]:
             raise Problem("body-too-large")
         return message
 

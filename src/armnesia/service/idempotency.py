@@ -19,6 +19,7 @@ from armnesia.service.problems import Problem
 
 SECONDS = 3600.0
 _MOST = 10_000
+"""Of one token: no token can push out the answers of another."""
 _AT_ONCE = 10
 """So many of the oldest are looked at: one of them may still be being answered."""
 
@@ -54,7 +55,7 @@ class Answers:
     """The answers of the last hour, by token, endpoint and key."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[int, str, str], _Answer] = {}
+        self._answers: dict[int, dict[tuple[str, str], _Answer]] = {}
         self._secret = secret_bytes(32)
 
     async def once(
@@ -67,11 +68,12 @@ class Answers:
         token, endpoint, key = place
         if key is None:
             return await answer()
-        self._make_room()
+        own = self._answers.setdefault(token, {})
+        _make_room(own)
         digest = hashlib.blake2b(body, key=self._secret, digest_size=32).digest()
-        known = self._answers.get((token, endpoint, key))
+        known = own.get((endpoint, key))
         if known is not None and known.is_over(time.monotonic()):
-            del self._answers[token, endpoint, key]
+            del own[endpoint, key]
             known = None
         if known is not None:
             if known.body != digest:
@@ -79,25 +81,27 @@ class Answers:
             if known.response is None:
                 raise Problem("key-in-use")
             return _repeated(known.response)
-        mine = self._answers[token, endpoint, key] = _Answer(digest, time.monotonic() + SECONDS)
+        mine = own[endpoint, key] = _Answer(digest, time.monotonic() + SECONDS)
         try:
             mine.response = await answer()
         finally:
             if mine.response is None:
-                del self._answers[token, endpoint, key]
+                del own[endpoint, key]
         return mine.response
 
     def sweep(self) -> None:
         """Forget the answers whose hour is over."""
         now = time.monotonic()
-        for place in [place for place, each in self._answers.items() if each.is_over(now)]:
-            del self._answers[place]
+        for own in self._answers.values():
+            for place in [place for place, each in own.items() if each.is_over(now)]:
+                del own[place]
 
-    def _make_room(self) -> None:
-        """The oldest come first."""
-        for place, each in list(islice(self._answers.items(), _AT_ONCE)):
-            if len(self._answers) >= _MOST and each.response is not None:
-                del self._answers[place]
+
+def _make_room(answers: dict[tuple[str, str], _Answer]) -> None:
+    """The oldest come first."""
+    for place, each in list(islice(answers.items(), _AT_ONCE)):
+        if len(answers) >= _MOST and each.response is not None:
+            del answers[place]
 
 
 def _repeated(response: Response) -> Response:

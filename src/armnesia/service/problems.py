@@ -44,6 +44,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
+    "no-http": Kind(400, "What was received is not a request of HTTP/1.1."),
     "unauthorized": Kind(401, "The request needs a token that is valid: Authorization: Bearer TOKEN."),
     "forbidden": Kind(403, "The role of the token does not allow this."),
     "not-found": Kind(404, "There is nothing at this address."),
@@ -63,6 +64,9 @@ KINDS = {
     "key-in-use": Kind(409, "A request with the same Idempotency-Key is being answered.", 1),
     "changed-source": Kind(
         409, "A source of the vault has changed since it was counted; run armnesia ingest."
+    ),
+    "cancelled": Kind(
+        409, "The request with this id was cancelled, and nothing will be done; send a new one by another id."
     ),
     "not-pending": Kind(409, "Only a request that is pending can be cancelled."),
     "other-columns": Kind(

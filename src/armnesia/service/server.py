@@ -5,16 +5,19 @@ import logging
 import socket
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uvicorn
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
+from armnesia.service.frame import HEADERS
 from armnesia.service.host_names import LOOPBACK, checked_name
 from armnesia.service.opendsr.processor import Processor
+from armnesia.service.protocol import Protocol
 from armnesia.service.settings import Settings
 from armnesia.service.structured_log import log, log_to
 from armnesia.vault import Vault
@@ -130,7 +133,7 @@ def serve(
         hosts=hosts,
         secure_cookies=address.has_tls or address.behind_tls_proxy,
     )
-    _Server(_configuration(app, address), started).run()
+    _Server(_configuration(app, address, headers), started).run()
 
 
 class _Server(uvicorn.Server):
@@ -163,7 +166,7 @@ def _log_warning(message: object, category: type[Warning], *_: object, **__: obj
     log("warning", {"category": category.__name__})
 
 
-def _configuration(app: object, address: Address) -> uvicorn.Config:
+def _configuration(app: object, address: Address, headers: Mapping[str, str]) -> uvicorn.Config:
     logging.getLogger("uvicorn.access").disabled = True  # it has paths and query strings
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
@@ -171,7 +174,7 @@ def _configuration(app: object, address: Address) -> uvicorn.Config:
         port=address.port,
         ssl_certfile=None if address.tls_certificate is None else str(address.tls_certificate),
         ssl_keyfile=None if address.tls_key is None else str(address.tls_key),
-        http="h11",
+        http=partial(Protocol, headers={**HEADERS, **headers}),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         log_config=None,

@@ -1,6 +1,7 @@
 """Who calls: tokens, roles, and how often each token may be used."""
 
 import asyncio
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -104,6 +105,21 @@ class TokenGuard:
             self._uses -= uses  # of those since then; if noting has failed, all are kept
 
 
+class _StrictRequest(Request):
+    """A request in whose JSON no field is given twice: two readers might believe different ones."""
+
+    async def json(self) -> Any:
+        """The body; refused if a field is given twice."""
+        return json.loads(await self.body(), object_pairs_hook=_each_once)
+
+
+def _each_once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(fields)
+    if len(found) < len(fields):
+        raise Problem("invalid-request", errors=[{"at": "body", "message": "a field is given twice"}])
+    return found
+
+
 class Route(APIRoute):
     """An endpoint that looks at the token before it reads the body.
 
@@ -121,7 +137,7 @@ class Route(APIRoute):
         async def answer_if_allowed(request: Request) -> Response:
             if role is not None:
                 await _authorise(request, Role(role))
-            return await answer(request)
+            return await answer(_StrictRequest(request.scope, request.receive))
 
         return answer_if_allowed
 

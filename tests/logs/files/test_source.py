@@ -400,3 +400,19 @@ def test_reading_files_needs_duckdb_and_says_so(tmp_path: Path, monkeypatch: pyt
         MissingExtraError, match=r'Reading CSV and Parquet files needs .* "armnesia\[engines\]"'
     ):
         read_log(tmp_path / "log.csv", actions=["A"])
+
+
+@pytest.mark.parametrize("sizes", [(1, 2041), (2055, 6543), (4097, 100, 2049)])
+def test_rows_are_numbered_as_in_the_file_whatever_its_row_groups(
+    tmp_path: Path, sizes: tuple[int, ...]
+) -> None:
+    total = sum(sizes)
+    table = pa.table({"action": ["A"] * total, "reward": [row / total for row in range(total)]})
+    path = tmp_path / "log.parquet"
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for place, size in enumerate(sizes):
+            writer.write_table(table.slice(sum(sizes[:place]), size), row_group_size=size)
+    log = read_log(path, actions=["A", "B"])
+    for row in (0, sizes[0] - 1, sizes[0], 1700, total - 1):
+        alone = read_log({"action": ["A"], "reward": [row / total]}, actions=["A", "B"])
+        assert log.request(rows=[row]) == alone.request(rows=[0])

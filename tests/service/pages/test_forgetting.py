@@ -141,6 +141,19 @@ def test_a_list_is_one_request_and_everybody_gets_a_certificate(sqlite_place: Pl
             assert row["held"] == ("no" if row["name"] == "nobody-here" else "yes")
 
 
+def test_the_index_has_no_formulas(served: Served, client: PageClient) -> None:
+    answer = client.confirm(client.preview("=1+1", "+1", "-1", "@a", "'=1+1", "'t", "cem-4711"))
+    archive = zipfile.ZipFile(io.BytesIO(client.get(f"{answer.url.path}/certificates.zip").content))
+    index = list(csv.DictReader(io.StringIO(archive.read("index.csv").decode())))
+    shown = {row["name"] for row in index}
+    assert shown == {"'=1+1", "'+1", "'-1", "'@a", "''=1+1", "'t", "cem-4711"}
+
+
+def test_names_are_split_at_the_ends_of_lines_only(client: PageClient) -> None:
+    previewed = client.preview("ann\u2028marie\u2029x", "bob\r", "")
+    assert "Forget 2 people?" in previewed.text, previewed.text
+
+
 def test_records_by_their_ids(served: Served, client: PageClient) -> None:
     previewed = client.preview("record-3", "record-4", kind="records")
     assert "Forget 2 records?" in previewed.text

@@ -1,10 +1,15 @@
 """Who sees the page: every page, for strangers, weak roles, forged forms and sessions that have ended."""
 
 import re
+import socket
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -164,6 +169,30 @@ def test_guessing_is_slowed_down(sqlite_place: Place) -> None:
         assert 1 <= int(answer.headers["retry-after"]) <= 10
 
 
+def test_guessing_at_once_gains_nothing(sqlite_place: Place) -> None:
+    """Forms whose last byte is missing until all of them have been begun."""
+    head = "POST /page/sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+    head += "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 11\r\n\r\n"
+    with serving(sqlite_place) as served, ExitStack() as stack:
+        place = urlsplit(served.url)
+        tries = [
+            stack.enter_context(socket.create_connection((place.hostname, place.port), 20)) for _ in range(30)
+        ]
+        for each in tries:
+            each.sendall(f"{head}token=wron".encode())
+        time.sleep(0.5)
+        for each in tries:
+            with suppress(OSError):  # refused already
+                each.sendall(b"g")
+        found = Counter(each.recv(12)[9:] for each in tries)
+    assert found == {b"401": 10, b"429": 20}
+
+
+def test_tokens_that_are_accepted_do_not_count_as_guesses(sqlite_place: Place) -> None:
+    with serving(sqlite_place) as served, at_the_page(served, None) as client:
+        assert [client.sign_in(served.tokens["reader"]).status_code for _ in range(15)] == [200] * 15
+
+
 @pytest.mark.parametrize(("seconds", "step"), [(IDLE, IDLE + 1), (LIFETIME, IDLE / 2)])
 def test_a_session_ends(shared: Served, seconds: float, step: float, monkeypatch: pytest.MonkeyPatch) -> None:
     now = shared.app.state.sessions.now()
@@ -229,7 +258,7 @@ def test_a_form_that_is_too_large_or_none(shared: Served) -> None:
     with at_the_page(shared) as client:
         large = client.preview("x" * (FORM_BYTES + 1))
         assert large.status_code == 413
-        assert "larger than 1,000,000 bytes" in large.text
+        assert "larger than this page takes" in large.text
         broken = client.http.post(
             "/page/forget/preview",
             content=b"--x\r\nnothing",

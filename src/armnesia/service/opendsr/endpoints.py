@@ -160,7 +160,8 @@ async def discover(request: Request) -> Response:
 )
 async def show_certificate(request: Request) -> Response:
     """The X.509 certificate, with its chain."""
-    return Response(processor_of(request).pem, media_type="application/x-pem-file")
+    processor = processor_of(request)
+    return Response(processor.pem, 200, processor.headers(processor.pem), "application/x-pem-file")
 
 
 @router.post(
@@ -170,7 +171,7 @@ async def show_certificate(request: Request) -> Response:
     **_access(400, model=Accepted),
 )
 async def create_request(request: Request, token: Caller, body: OpenDsrRequest) -> Response:
-    """Receive a request; the same one again has the same answer."""
+    """Receive a request; the same one again has the same answer, unless it was cancelled."""
     raw, processor, service = await request.body(), processor_of(request), service_of(request)
     if len(body.subject_identities) > service.settings.names:
         raise Problem("batch-too-large")
@@ -179,6 +180,8 @@ async def create_request(request: Request, token: Caller, body: OpenDsrRequest) 
         stored = await done(service.worker.write(lambda vault: vault.add_subject_request(wanted, raw)))
     except InvalidInputError:
         raise _refusal("subject_request_id", "is that of another request") from None
+    if stored.status == CANCELLED:
+        raise Problem("cancelled")
     _desk(request).wake.set()
     return signed(
         request,
@@ -272,6 +275,8 @@ def _name(identity: Identity, processor: Processor) -> str:
         raise _refusal("identity_type", f"must be {IDENTITY_TYPE}")
     if identity.identity_format not in FORMATS[processor.names]:
         raise _refusal("identity_format", f"must be {' or '.join(FORMATS[processor.names])}")
+    if "\0" in identity.identity_value:  # which no vault can hold
+        raise _refusal("identity_value", "must not have the character NUL")
     if identity.identity_format == "sha256" and not _HEX.fullmatch(identity.identity_value):
         raise _refusal("identity_value", "must be 64 hexadecimal digits in the format sha256")
     return processor.name_of(identity.identity_value, identity.identity_format)

@@ -5,6 +5,7 @@ import io
 import zipfile
 from collections.abc import Sequence
 
+from armnesia.core.spreadsheets import as_text
 from armnesia.service.pages.work import OpenedFor
 from armnesia.vault import Certificate, Vault
 
@@ -28,6 +29,7 @@ def zipped(vault: Vault, certificates: Sequence[OpenedFor]) -> bytes:
             own = issued[each.sequence]
             file = f"certificate-{number:06}.json"
             archive.writestr(file, Certificate(own.body, own.signature, each.opening).to_json())
-            rows.writerow([file, each.name, each.sequence, own.erasure, "yes" if each.held else "no"])
+            held = "yes" if each.held else "no"
+            rows.writerow([file, as_text(str(each.name)), each.sequence, own.erasure, held])
         archive.writestr("index.csv", index.getvalue())
     return content.getvalue()

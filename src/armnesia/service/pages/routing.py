@@ -11,6 +11,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from armnesia.service.frame import limit_body
 from armnesia.service.pages.sessions import Session, Sessions
 from armnesia.service.pages.templating import is_part, rendered
 from armnesia.service.problems import KINDS, Problem, problem_of
@@ -22,12 +23,14 @@ COOKIE = "armnesia_session"
 SIGN_IN = "/page/sign-in"
 FORM_BYTES = 1_000_000
 """The largest form. What is larger would be written to a temporary file, and a form may name people."""
+TOKEN_FORM_BYTES = 4_000
+"""The largest form of somebody who has not signed in."""
 _ROLE, _VISITOR, _FORM = "x-role", "armnesia.visitor", "armnesia.form"
 _SENTENCES = {
     "forbidden": "The role of your token does not allow this; ask for a token of the role operator.",
     "too-many-requests": "Too many requests came from your token just now; wait a moment and try again.",
     "not-found": "There is no such page.",
-    "body-too-large": f"The form is larger than {FORM_BYTES:,} bytes; nothing was changed.",
+    "body-too-large": "The form is larger than this page takes; nothing was changed.",
 }
 
 
@@ -128,12 +131,12 @@ def _to_sign_in(request: Request, had_session: bool) -> Response:
     return RedirectResponse(where, 303)
 
 
-async def form_of(request: Request) -> FormData:
-    """The form that was sent; read once, and never to a file."""
+async def form_of(request: Request, most: int = FORM_BYTES) -> FormData:
+    """The form that was sent, of so many bytes at most; read once, and never to a file."""
     if _FORM not in request.scope:
-        if len(await request.body()) > FORM_BYTES:
-            raise Problem("body-too-large")
-        request.scope[_FORM] = await request.form(max_files=1, max_fields=50, max_part_size=FORM_BYTES)
+        limit_body(request.scope, most)
+        await request.body()
+        request.scope[_FORM] = await request.form(max_files=1, max_fields=50, max_part_size=most)
     form: FormData = request.scope[_FORM]
     return form
 

@@ -101,23 +101,25 @@ class SignInLimits:
         self._now = now
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
-    def wait(self, address: str) -> int:
-        """After how many seconds an address may try again; 0: now.
+    def begin(self, address: str) -> int:
+        """Note a try, also one whose token was not received yet; 0, or after how many seconds to come back.
 
         >>> limits = SignInLimits(now=lambda: 0.0)
-        >>> for _ in range(10):
-        ...     limits.note_failure("127.0.0.1")
-        >>> limits.wait("127.0.0.1"), limits.wait("127.0.0.2")
-        (10, 0)
+        >>> [limits.begin("127.0.0.1") for _ in range(11)] == [0] * 10 + [10], limits.begin("127.0.0.2")
+        (True, 0)
+        >>> limits.take_back("127.0.0.1")
+        >>> limits.begin("127.0.0.1"), limits.begin("127.0.0.1")
+        (0, 10)
         """
-        bucket = self._buckets.get(address)
-        return 0 if bucket is None else bucket.wait(self._now())
-
-    def note_failure(self, address: str) -> None:
-        """Note that a token was not accepted."""
         now = self._now()
         bucket = self._buckets.setdefault(address, Bucket(_TRIES_PER_SECOND, _TRIES, _TRIES, now))
         self._buckets.move_to_end(address)
-        bucket.take(now)
         while len(self._buckets) > _MOST_ADDRESSES:
             self._buckets.popitem(last=False)
+        return bucket.take(now)
+
+    def take_back(self, address: str) -> None:
+        """Note that a try does not count: its token was accepted, or could not be looked up."""
+        bucket = self._buckets.get(address)
+        if bucket is not None:
+            bucket.level += 1

@@ -6,6 +6,7 @@ from starlette.responses import RedirectResponse, Response
 from armnesia.service.pages.routing import (
     COOKIE,
     SIGN_IN,
+    TOKEN_FORM_BYTES,
     PageRoute,
     Signed,
     check_origin,
@@ -52,20 +53,21 @@ async def sign_in(request: Request) -> Response:
     check_origin(request)
     limits: SignInLimits = request.app.state.sign_ins
     address = request.client.host if request.client else ""
-    wait = limits.wait(address)
+    wait = limits.begin(address)  # before the form is read: many may be sent at once
     if wait:
         error = f"Too many tokens were not accepted; try again in {wait} seconds."
         values = {"ended": False, "error": error}
         return rendered(request, "sign_in.html", values, status=429, headers={"Retry-After": str(wait)})
-    digest = token_digest(field(await form_of(request), "token"))
+    digest = token_digest(field(await form_of(request, TOKEN_FORM_BYTES), "token"))
     try:
         request.scope["armnesia.token"] = await service_of(request).guard.check_digest(digest)
     except Problem as problem:
         if problem.kind != "unauthorized":
+            limits.take_back(address)
             raise
-        limits.note_failure(address)
         request.scope["armnesia.problem"] = {"problem": problem.kind}
         return rendered(request, "sign_in.html", {"ended": False, "error": _NOT_ACCEPTED}, status=401)
+    limits.take_back(address)
     sessions: Sessions = request.app.state.sessions
     sessions.end(request.cookies.get(COOKIE, ""))
     response = RedirectResponse(_FIRST, 303)

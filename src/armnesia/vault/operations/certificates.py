@@ -9,6 +9,7 @@ from typing import Any
 from armnesia.core.errors import VaultError
 from armnesia.core.files import check_new_folder
 from armnesia.core.messages import counted
+from armnesia.core.spreadsheets import as_text
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate
@@ -52,14 +53,14 @@ def save_certificates(
             if len(rows) == 1:  # the names were looked up: none of them is refused
                 private_files.make_folder(folder)
             if certificate is None:
-                rows.append(["", name, "", "", ""])
+                rows.append(["", as_text(str(name)), "", "", ""])
                 continue
             file = f"certificate-{written + 1:06}.json"  # so that a list of the files is in order
             certificate.save(folder / file)
             written += 1
             pending += certificate.erasure == "pending"
             held = "yes" if certificate.held else "no"
-            rows.append([file, name, certificate.body["sequence"], certificate.erasure, held])
+            rows.append([file, as_text(str(name)), certificate.body["sequence"], certificate.erasure, held])
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         private_files.write(index, text.getvalue())
