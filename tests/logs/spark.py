@@ -30,6 +30,8 @@ def has_spark() -> bool:
 
 
 NEEDS_SPARK = pytest.mark.skipif(not has_spark(), reason="pyspark or Java is not installed")
+OF_SPARK = [NEEDS_SPARK, pytest.mark.slow]
+"""Marks of parameters and modules: a session takes seconds to start, in each process of a run."""
 
 
 @cache

@@ -24,7 +24,7 @@ from armnesia.core.units import UNIT, to_units
 from armnesia.logs import Log, open_source, read_log
 from tests.logs.conftest import Schema, write_csv, write_sqlite
 from tests.logs.lakes.tables import write_delta, write_iceberg
-from tests.logs.spark import NEEDS_SPARK, spark
+from tests.logs.spark import OF_SPARK, spark
 
 RANGES = [(0.0, 1.0), (-3.0, 7.0), (0.0, 1e-9), (0.0, 1e15)]
 POSTGRES_TYPES = {
@@ -120,7 +120,7 @@ ENGINES: dict[str, Callable[[pa.Table, Place], Read]] = {
     "spark": lambda table, place: reader(table, in_spark(table, place)),
 }
 EVERY_ENGINE = pytest.mark.parametrize(
-    "engine", [pytest.param(name, marks=NEEDS_SPARK) if name == "spark" else name for name in ENGINES]
+    "engine", [pytest.param(name, marks=OF_SPARK) if name == "spark" else name for name in ENGINES]
 )
 
 
@@ -239,7 +239,7 @@ TYPED = {"parquet", "delta", "iceberg", "spark"}
 
 
 @pytest.mark.parametrize(
-    "engine", [pytest.param(name, marks=NEEDS_SPARK) if name == "spark" else name for name in sorted(TYPED)]
+    "engine", [pytest.param(name, marks=OF_SPARK) if name == "spark" else name for name in sorted(TYPED)]
 )
 def test_a_column_of_text_holds_no_rewards_where_types_are_known(engine: str, place: Place) -> None:
     table = table_of(["0.5", "1"], pa.string())
@@ -270,7 +270,7 @@ def test_any_rewards_become_the_same_units(
 
 
 @pytest.mark.parametrize(
-    "engine", ["csv", "delta", "iceberg", "postgresql adding up", pytest.param("spark", marks=NEEDS_SPARK)]
+    "engine", ["csv", "delta", "iceberg", "postgresql adding up", pytest.param("spark", marks=OF_SPARK)]
 )
 @settings(suppress_health_check=SAME_PLACE, max_examples=10)
 @given(drawn=ANY_REWARDS)

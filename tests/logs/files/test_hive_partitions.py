@@ -120,6 +120,7 @@ def test_odd_values_are_those_that_were_written(tmp_path: Path, format_: str) ->
 
 
 @NEEDS_SPARK
+@pytest.mark.slow
 def test_spark_writes_and_reads_the_same_values(tmp_path: Path) -> None:
     values = [*ODD, "\x01", "a#b", "c^d", "\\"]
     rows = [(value, "A", 1.0) for value in values]

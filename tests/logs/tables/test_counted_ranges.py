@@ -15,7 +15,7 @@ from armnesia.logs import open_source
 from armnesia.vault import Configuration, Vault
 from tests.databases import fresh_place
 from tests.logs.conftest import Schema
-from tests.logs.spark import NEEDS_SPARK, spark, spark_type, view
+from tests.logs.spark import NEEDS_SPARK, OF_SPARK, spark, spark_type, view
 from tests.vault.raw_vaults import arms
 
 Row = tuple[str, float, str, int]
@@ -64,7 +64,7 @@ def spark_table() -> Written:
     return Written("spark:counted", None, write)
 
 
-@pytest.fixture(params=["sqlite", "postgresql", pytest.param("spark", marks=NEEDS_SPARK)])
+@pytest.fixture(params=["sqlite", "postgresql", pytest.param("spark", marks=OF_SPARK)])
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Written:
     if request.param == "sqlite":
         return sqlite_table(tmp_path / "log.db")
@@ -248,6 +248,7 @@ def test_dates_that_have_no_plain_text_order_nothing(
 
 
 @NEEDS_SPARK
+@pytest.mark.slow
 def test_timestamps_of_spark_do_not_depend_on_the_time_zone(tmp_path: Path) -> None:
     session = spark()
     setting = "spark.sql.session.timeZone"

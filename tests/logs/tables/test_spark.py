@@ -24,10 +24,10 @@ from armnesia.logs import open_source, read_log, reopen_source
 from armnesia.vault import Configuration
 from tests.conftest import Outcome
 from tests.databases import fresh_place
-from tests.logs.spark import NEEDS_SPARK, spark, spark_type, view
+from tests.logs.spark import OF_SPARK, spark, spark_type, view
 from tests.logs.test_every_source import ACTIONS, COLUMNS, COLUMNS_OF_ROWS, NAMES, ROWS, together
 
-pytestmark = NEEDS_SPARK
+pytestmark = OF_SPARK
 
 Run = Callable[..., Outcome]
 
