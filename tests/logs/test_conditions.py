@@ -256,12 +256,12 @@ def test_a_key_that_is_missing_is_refused_only_in_the_rows_that_are_read(stored:
 
 @SOME_KINDS
 def test_a_source_reads_the_rows_of_a_vault(stored: Store, kind: str) -> None:
-    table = with_rows(country=["DE", "FR", "DE", "FR", "DE"])
+    log = stored(with_rows(country=["DE", "FR", "DE", "FR", "DE"]))
     for id_column in (None, "user"):
         user = None if id_column else "user"
         names: dict[str, Any] = {"action": "action", "reward": "reward", "user": user, "id": id_column}
-        source = stored_once(stored, table).open(**names, where="country = DE")
-        every = stored_once(stored, table).open(**names)
+        source = log.open(**names, where="country = DE")
+        every = log.open(**names)
         for chunk in (1, 2, 100):
             chunks = list(source.rows(["A", "B"], (0, 1), chunk=chunk))
             assert [arm for rows in chunks for arm in rows.arms] == [0, 0, 0]
@@ -286,16 +286,6 @@ def test_a_source_reads_the_rows_of_a_vault(stored: Store, kind: str) -> None:
         assert source.n_rows() in (3, None)
         assert source.description["where"] == ["country = 'DE'"]
         assert "where" not in every.description
-
-
-_STORED: dict[int, Stored] = {}
-
-
-def stored_once(stored: Store, table: Table) -> Stored:
-    if id(stored) not in _STORED:
-        _STORED.clear()
-        _STORED[id(stored)] = stored(table)
-    return _STORED[id(stored)]
 
 
 @SOME_KINDS
