@@ -188,7 +188,7 @@ def _search_check_and_explore(watched: Watched) -> None:
     page = watched.page
     watched.open("/page/decisions")
     page.fill("#search", "fr")
-    page.wait_for_selector("text=1–1 of 1 decisions")
+    page.wait_for_selector("text=1–1 of 1 decision")
     page.select_option("#sort", "arm")
     page.fill("#search", "nothing like it")
     page.wait_for_selector("text=No decision has “nothing like it”.")
