@@ -170,33 +170,16 @@ def make_app() -> Any:
     for panel, commands in COMMANDS.items():
         for name, module in commands.items():
             app.add_command(UnloadedCommand(name, module, panel))
-    certificate = Group(
-        name="certificate",
-        help="Show a certificate, or verify one without a vault.",
-        no_args_is_help=True,
-        rich_help_panel=_VAULT,
+    groups = (
+        ("certificate", "Show a certificate, or verify one without a vault.", CERTIFICATE_COMMANDS, "{}"),
+        ("arms", "Print which arms are offered, add one, or retire one.", ARMS_COMMANDS, "arms_{}"),
+        ("token", "Make, list or revoke tokens of the service.", TOKEN_COMMANDS, "token_{}"),
     )
-    for name, module in CERTIFICATE_COMMANDS.items():
-        certificate.add_command(UnloadedCommand(name, module))
-    app.add_command(certificate)
-    arms = Group(
-        name="arms",
-        help="Print which arms are offered, add one, or retire one.",
-        no_args_is_help=True,
-        rich_help_panel=_VAULT,
-    )
-    for name, module in ARMS_COMMANDS.items():
-        arms.add_command(UnloadedCommand(name, module, function=f"arms_{name}"))
-    app.add_command(arms)
-    token = Group(
-        name="token",
-        help="Make, list or revoke tokens of the service.",
-        no_args_is_help=True,
-        rich_help_panel=_VAULT,
-    )
-    for name, module in TOKEN_COMMANDS.items():
-        token.add_command(UnloadedCommand(name, module, function=f"token_{name}"))
-    app.add_command(token)
+    for group_name, help_, commands, function in groups:
+        group = Group(name=group_name, help=help_, no_args_is_help=True, rich_help_panel=_VAULT)
+        for name, module in commands.items():
+            group.add_command(UnloadedCommand(name, module, function=function.format(name)))
+        app.add_command(group)
     return app
 
 
