@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from armnesia.vault.keys.canonical_json import (
     plain_and_text,
     read_json,
     sha256_hex,
+    text_of_object,
     text_of_plain,
     utc_now,
 )
@@ -68,6 +69,19 @@ def terms_of_claims(claims: tuple[tuple[str, str], ...], covers: str) -> str:
     return sha256_hex(text_of_plain((dict(claims), NOT_COVERED, PROVES, covers)))
 
 
+@lru_cache(maxsize=256)
+def _texts_of_words(claims: tuple[tuple[str, str], ...], covers: str) -> Mapping[str, str]:
+    """The canonical JSON of those parts of a draft that most requests have alike."""
+    alike = {
+        "schema": SCHEMA,
+        "claims": dict(claims),
+        "not_covered": NOT_COVERED,
+        "proves": PROVES,
+        "erasure": {"covers": covers},
+    }
+    return {name: text_of_plain(value) for name, value in alike.items()}
+
+
 def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
     """Whether the words of a certificate, or of its draft, are those that its entry fixes."""
     erasure = body.get("erasure")
@@ -83,10 +97,15 @@ class CertificateDraft:
 
     body: Mapping[str, Any]
 
+    @cached_property
+    def parts(self) -> Mapping[str, str]:
+        """The canonical JSON of each part of the body; those of a new draft are mostly known before."""
+        return {name: text_of_plain(value) for name, value in self.body.items()}
+
     @property
     def text(self) -> str:
         """The canonical JSON of the body, which the digest key in use seals; a new one seals it again."""
-        return text_of_plain(self.body)
+        return text_of_object(self.parts)
 
     @classmethod
     def of(cls, entry: Entry, covers: str, claims: Mapping[str, str] | None = None) -> "CertificateDraft":
@@ -107,7 +126,11 @@ class CertificateDraft:
             "proves": PROVES,
             "erasure": {"covers": covers},
         }
-        return cls(body)
+        draft = cls(body)
+        words = _texts_of_words(tuple(claims.items()), covers)
+        own = {name: text_of_plain(body[name]) for name in ("vault", "sequence", "entry_hash")}
+        draft.__dict__["parts"] = {**words, **own, "entry": entry.text}
+        return draft
 
     @classmethod
     def for_reissue(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
@@ -142,16 +165,18 @@ class CertificateDraft:
             raise VaultError("the keyring and the entry belong to different vaults")
         seeds = keyring.signing_keys
         version, public = len(seeds), signatures.public_key(seeds[-1])
-        body = {
-            **self.body,
+        on_issue = {
             "erasure": {"state": erasure, **self.body["erasure"]},
             "issued": issued or utc_now(),
             "issued_at_head": str(head),
             "signing_key": {"version": version, "public": public},
         }
         if source is not None:
-            body["source"] = source
-        text = text_of_plain(body)
+            on_issue["source"] = source
+        body = {**self.body, **on_issue}
+        text = text_of_object(
+            {**self.parts, **{name: text_of_plain(value) for name, value in on_issue.items()}}
+        )
         certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
         certificate.__dict__.update(
             body=MappingProxyType(body),
