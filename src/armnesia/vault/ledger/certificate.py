@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.core.files import read_plain
@@ -59,27 +59,32 @@ _BODY = {
 """Of an external vault also `source`."""
 
 
+class CertificateWords(NamedTuple):
+    """The words of a certificate: its claims, and what all certificates say."""
+
+    terms: str
+    """Their hash, which the ledger entry of the certificate has as `terms`."""
+    parts: Mapping[str, str]
+    """The parts of the draft that they are, each as canonical JSON."""
+
+
 @lru_cache(maxsize=256)  # most requests have the same words, and a deletion waits for them
-def terms_of_claims(claims: tuple[tuple[str, str], ...], covers: str) -> str:
-    """The hash of the words of a certificate, which its ledger entry has as `terms`.
+def certificate_words(claims: tuple[tuple[str, str], ...], covers: str) -> CertificateWords:
+    """The words for some claims; `covers` describes the files that erasure is about.
 
-    >>> len(terms_of_claims(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"))
-    64
+    >>> words = certificate_words(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased")
+    >>> len(words.terms), words.parts["erasure"]
+    (64, '{"covers":"nothing had to be erased"}')
     """
-    return sha256_hex(text_of_plain((dict(claims), NOT_COVERED, PROVES, covers)))
-
-
-@lru_cache(maxsize=256)
-def _texts_of_words(claims: tuple[tuple[str, str], ...], covers: str) -> Mapping[str, str]:
-    """The canonical JSON of those parts of a draft that most requests have alike."""
-    alike = {
+    parts = {
         "schema": SCHEMA,
         "claims": dict(claims),
         "not_covered": NOT_COVERED,
         "proves": PROVES,
         "erasure": {"covers": covers},
     }
-    return {name: text_of_plain(value) for name, value in alike.items()}
+    terms = sha256_hex(text_of_plain((dict(claims), NOT_COVERED, PROVES, covers)))
+    return CertificateWords(terms, {name: text_of_plain(value) for name, value in parts.items()})
 
 
 def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
@@ -127,9 +132,9 @@ class CertificateDraft:
             "erasure": {"covers": covers},
         }
         draft = cls(body)
-        words = _texts_of_words(tuple(claims.items()), covers)
+        words = certificate_words(tuple(claims.items()), covers)
         own = {name: text_of_plain(body[name]) for name in ("vault", "sequence", "entry_hash")}
-        draft.__dict__["parts"] = {**words, **own, "entry": entry.text}
+        draft.__dict__["parts"] = {**words.parts, **own, "entry": entry.text}
         return draft
 
     @classmethod
@@ -197,7 +202,9 @@ class Certificate:
     >>> entry = Entry.next_after(
     ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
     ...     code="armnesia 0.1.0", commitment=commitment(keyring.salt(7, 1), request), salt_key=1,
-    ...     terms=terms_of_claims(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"),
+    ...     terms=certificate_words(
+    ...         tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"
+    ...     ).terms,
     ... )
     >>> draft = CertificateDraft.of(entry, "nothing had to be erased")
     >>> signed = draft.issue(keyring, head=entry.head, erasure="complete")

@@ -30,8 +30,8 @@ class PinnedHead:
     """The file that holds the head."""
 
     path: Path
-    _known: dict[bytes, Head] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What this process last wrote or read, which need not be parsed again: a cache."""
+    _known: tuple[bytes, Head] | None = field(default=None, init=False, repr=False, compare=False)
+    """The line that this process last wrote or read, and its head: a cache."""
 
     def write(self, head: Head) -> None:
         """Pin this head unless a later one is pinned: processes may write in any order."""
@@ -50,7 +50,7 @@ class PinnedHead:
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if self._parse(os.pread(descriptor, _LENGTH, 0)).sequence < head.sequence:
                     os.pwrite(descriptor, line, 0)
-                    self._remember(line, head)
+                    self.__dict__["_known"] = (line, head)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -91,18 +91,14 @@ class PinnedHead:
         raise self._refusal(f"can be changed by other users (mode {mode:04o}): chmod 600 it")
 
     def _parse(self, line: bytes) -> Head:
-        if line in self._known:
-            return self._known[line]
+        if self._known is not None and self._known[0] == line:
+            return self._known[1]
         try:
             head = Head.parse(line.decode("ascii", errors="replace"))
-            self._remember(line, head)
-            return head
         except InvalidInputError as error:
             raise self._refusal("is empty" if not line else f"has been changed: {error}") from None
-
-    def _remember(self, line: bytes, head: Head) -> None:
-        self._known.clear()
-        self._known[line] = head
+        self.__dict__["_known"] = (line, head)
+        return head
 
     def _refusal(self, what: str) -> VaultError:
         return VaultError(

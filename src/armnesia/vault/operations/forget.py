@@ -23,7 +23,7 @@ from armnesia.vault.configuration import (
 )
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, terms_of_claims
+from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, certificate_words
 from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.ledger.ledger import Head
@@ -157,8 +157,9 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
     if answer is None or certificate is None:
         return _repeated(connection, transaction.state, answered.target)
     if connection.erase(head) != erased:
-        certificate = _signed(answered, answer, head, not erased)
-    return _forgotten(connection, answered, answer, head, certificate)
+        erased = not erased
+        certificate = _signed(answered, answer, head, erased)
+    return _forgotten(connection, answered, answer, certificate, head, erased)
 
 
 def forget_many(
@@ -232,7 +233,7 @@ def _result(connection: VaultConnection, state: State, erased: bool, answered: _
     if answered.answer is None:
         return _repeated(connection, state, answered.target)
     certificate = _signed(answered, answered.answer, state.head, erased)
-    return _forgotten(connection, answered, answered.answer, state.head, certificate)
+    return _forgotten(connection, answered, answered.answer, certificate, state.head, erased)
 
 
 def _stored_result(
@@ -257,10 +258,14 @@ def _signed(answered: _Answered, answer: "_Answer", head: Head, erased: bool) ->
 
 
 def _forgotten(
-    connection: VaultConnection, answered: _Answered, answer: "_Answer", head: Head, certificate: Certificate
+    connection: VaultConnection,
+    answered: _Answered,
+    answer: "_Answer",
+    certificate: Certificate,
+    head: Head,
+    erased: bool,
 ) -> Forgotten:
     """What a request did, which is stored at this head of the ledger."""
-    erased = certificate.erasure == "complete"
     keys = zip(answered.target.names, answered.target.row_keys(answered.keyring), strict=True)
     return Forgotten(
         repeated=False,
@@ -577,7 +582,8 @@ def _store(
     if deleted.given:
         facts["lookup"] = "given"
     claims = claims_of(outcome.kind, facts)
-    entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
+    words = certificate_words(tuple(claims.items()), covers)
+    entry = transaction.append(outcome.kind, **facts, terms=words.terms)
     draft = CertificateDraft.of(entry, covers, claims)
     text = draft.text
     transaction.add(tables.put_certificate(entry.sequence, text, keyring.seal(text)))
