@@ -73,7 +73,7 @@ def test_among_the_rows_of_many_people_one_that_the_index_hides_is_found(
     """Their records are read in the order of the table, some at a time; the index of ids is not asked."""
     monkeypatch.setattr(sqlite, "_AT_ONCE", 7)
     rows = range(40)
-    log = {
+    log: dict[str, list[Any]] = {
         "action": ["A"] * 40,
         "reward": [1.0] * 40,
         "who": [f"person {row % 20}" for row in rows],
@@ -85,10 +85,10 @@ def test_among_the_rows_of_many_people_one_that_the_index_hides_is_found(
     damage_index(sqlite_place, IDS, identity)
     people = {f"person {number}" for number in range(10, 20)} | {f"person {again % 20}"}
     chosen = [row for row in rows if log["who"][row] in people and row >= 20 and row % 20 != again % 20]
-    more = {
+    more: dict[str, list[Any]] = {
         "action": ["A"] * (len(chosen) + 1),
         "reward": [1.0] * (len(chosen) + 1),
-        "who": [*(str(log["who"][row]) for row in chosen), f"person {again % 20}"],
+        "who": [*(log["who"][row] for row in chosen), f"person {again % 20}"],
         "id": [*(f"n{row}" for row in chosen), f"r{again}"],
     }
     with sqlite_place.open() as vault:

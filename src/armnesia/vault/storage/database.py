@@ -77,7 +77,7 @@ class Session(Protocol):
     def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
         """As `load_columns`, where a row may be there already: then `on_conflict` says what is done.
 
-        `columns` are all those of the table.
+        `columns` are all those of the table, and the rows in the order of its key.
         """
 
     def identities_of(self, owners: DigestArray) -> Iterator[DigestArray]:

@@ -21,13 +21,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakSet
 
 import numpy as np
 
+from armnesia.core.arrays import IntArray
 from armnesia.core.errors import VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.logs.urls import may_hold_password
@@ -72,7 +72,8 @@ _IDENTITIES_AT = (
     f" AND typeof(identity) = 'blob' AND length(identity) = {DIGEST.itemsize}"
 )
 """The identities of the records at these places as one value, in a third of the time of single values."""
-_AT_ONCE = 50_000
+_AT_ONCE, _FEW = 50_000, 5_000
+"""Records, and owners, whose identities or places are one value."""
 _OLDEST = (3, 37, 0)
 _SMALL = 1 << 20
 """Bytes: reading a smaller vault takes no longer than copying it."""
@@ -172,7 +173,16 @@ class SqliteSession:
         """
         if not is_empty:
             self.load(table, ", ".join(columns), _rows(columns, nullable))
-            return
+        else:
+            self._load_at_once(table, columns, nullable=nullable)
+
+    def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
+        """In one statement: the rows are in the order of the key, so that they change few pages together."""
+        self._load_at_once(table.name, columns, on_conflict=f" WHERE true ON CONFLICT {on_conflict}")
+
+    def _load_at_once(
+        self, table: str, columns: Columns, *, nullable: str = "", on_conflict: str = ""
+    ) -> None:
         length = len(next(iter(columns.values())))
         if not length:
             return
@@ -184,19 +194,11 @@ class SqliteSession:
             cut = f"CAST({cut} AS INTEGER)" if is_number else cut
             cuts.append(f"nullif({cut}, zeroblob({cells.itemsize}))" if name == nullable else cut)
             blobs.append(cells.tobytes())
-        # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
+        # An error undoes the whole transaction in any case.
         self._connection.execute(
             f"INSERT OR ROLLBACK INTO {table} ({', '.join(columns)})"
-            f" SELECT {', '.join(cuts)} FROM json_each(?1)",
+            f" SELECT {', '.join(cuts)} FROM json_each(?1){on_conflict}",
             (_zeros(length), *blobs),
-        )
-
-    def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
-        """Row by row, as `load_columns` into a table that has rows."""
-        marks = ", ".join("?" * len(columns))
-        self._connection.executemany(
-            f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT {on_conflict}",
-            _rows(columns),
         )
 
     def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
@@ -210,18 +212,24 @@ class SqliteSession:
 
         A place that the index has twice, or without a record, counts once, or not at all.
         """
-        asked, parameters = self.digest_set(owners)
-        found = self._connection.execute(
-            f"SELECT record.rowid FROM {asked} AS asked CROSS JOIN record WHERE owner = asked.digest",
-            parameters,
-        )
-        places = np.fromiter(chain.from_iterable(found), np.int64)
+        parts = [self._places_of(owners[at : at + _FEW]) for at in range(0, len(owners), _FEW)]
+        places = np.concatenate(parts) if parts else np.empty(0, np.int64)
         places.sort()  # not by `unique`, which takes ten times as long
         places = places[np.diff(places, prepend=-1) != 0]
         for start in range(0, len(places), _AT_ONCE):
-            some = f"[{','.join(map(str, places[start : start + _AT_ONCE].tolist()))}]"
+            some = str(places[start : start + _AT_ONCE].tolist())  # which is JSON
             ((joined,),) = self._connection.execute(_IDENTITIES_AT, (some,)).fetchall()
             yield np.frombuffer(joined or b"", DIGEST)
+
+    def _places_of(self, owners: DigestArray) -> IntArray:
+        """The places of the records of these owners, by their index."""
+        asked, parameters = self.digest_set(owners)
+        ((joined,),) = self.query(
+            f"SELECT group_concat(record.rowid) FROM {asked} AS asked CROSS JOIN record"
+            " WHERE owner = asked.digest",
+            *parameters,
+        )
+        return np.fromstring(joined or "", np.int64, sep=",")
 
     @contextmanager
     def without_indexes(self) -> Iterator[str]:
