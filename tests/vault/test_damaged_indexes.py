@@ -99,8 +99,8 @@ def test_among_the_rows_of_many_people_one_that_the_index_hides_is_found(
         assert vault.ingest(without, **COLUMNS).added == len(chosen)
 
 
-def test_a_place_that_the_index_of_owners_has_twice_is_not_counted_twice(sqlite_place: Place) -> None:
-    """Otherwise the tallies would agree, though the record at another place was not looked at."""
+def test_a_place_that_is_found_twice_is_counted_once(sqlite_place: Place) -> None:
+    """Here because an owner is asked for twice; a damaged index may have a place twice as well."""
     with filled(sqlite_place) as vault, vault._connection.database.reading() as session:
         owners = packed([vault._connection.all_keys.owner_digest("ann")])
         (found,) = session.identities_of(owners)

@@ -71,7 +71,7 @@ _IDENTITIES_AT = (
     " WHERE rowid IN (SELECT value FROM json_each(?))"
     f" AND typeof(identity) = 'blob' AND length(identity) = {DIGEST.itemsize}"
 )
-"""The identities of the records at these places as one value, in a third of the time of single values."""
+"""The identities of the records at these places as one value, without a Python object for each."""
 _AT_ONCE, _FEW = 50_000, 5_000
 """Records, and owners, whose identities or places are one value."""
 _OLDEST = (3, 37, 0)
