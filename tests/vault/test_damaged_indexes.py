@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from armnesia.core.errors import VaultError
@@ -12,6 +13,7 @@ from armnesia.vault.state import owner_tallies
 from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.storage import sqlite, tables
 from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.digest_arrays import packed
 from tests.databases import Place
 from tests.vault.raw_vaults import LOG, change, damage_index, empty_tree, filled, values
 
@@ -62,6 +64,48 @@ def test_where_reading_all_records_costs_less_a_hidden_row_is_found_so(
         with pytest.raises(VaultError, match=HIDDEN.format("ingested")):
             vault.ingest({column: values_[2:3] for column, values_ in LOG.items()}, **COLUMNS)
         assert vault.status().records == 8
+
+
+@pytest.mark.parametrize("again", range(0, 40, 13))
+def test_among_the_rows_of_many_people_one_that_the_index_hides_is_found(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, again: int
+) -> None:
+    """Their records are read in the order of the table, some at a time; the index of ids is not asked."""
+    monkeypatch.setattr(sqlite, "_AT_ONCE", 7)
+    rows = range(40)
+    log: dict[str, list[Any]] = {
+        "action": ["A"] * 40,
+        "reward": [1.0] * 40,
+        "who": [f"person {row % 20}" for row in rows],
+        "id": [f"r{row}" for row in rows],
+    }
+    with sqlite_place.create(Configuration(actions=("A", "B", "C"))) as vault:
+        assert vault.ingest(log, **COLUMNS).added == 40
+        identity = vault._connection.all_keys.record_identity("id", f"r{again}")
+    damage_index(sqlite_place, IDS, identity)
+    people = {f"person {number}" for number in range(10, 20)} | {f"person {again % 20}"}
+    chosen = [row for row in rows if log["who"][row] in people and row >= 20 and row % 20 != again % 20]
+    more: dict[str, list[Any]] = {
+        "action": ["A"] * (len(chosen) + 1),
+        "reward": [1.0] * (len(chosen) + 1),
+        "who": [*(log["who"][row] for row in chosen), f"person {again % 20}"],
+        "id": [*(f"n{row}" for row in chosen), f"r{again}"],
+    }
+    with sqlite_place.open() as vault:
+        with pytest.raises(VaultError, match=HIDDEN.format("ingested")):
+            vault.ingest(more, **COLUMNS)
+        assert vault.status().records == 40
+        without = {column: values_[:-1] for column, values_ in more.items()}
+        assert vault.ingest(without, **COLUMNS).added == len(chosen)
+
+
+def test_a_place_that_is_found_twice_is_counted_once(sqlite_place: Place) -> None:
+    """Here because an owner is asked for twice; a damaged index may have a place twice as well."""
+    with filled(sqlite_place) as vault, vault._connection.database.reading() as session:
+        owners = packed([vault._connection.all_keys.owner_digest("ann")])
+        (found,) = session.identities_of(owners)
+        both = np.concatenate([owners, owners])
+        assert [len(each) for each in session.identities_of(both)] == [len(found)] == [2]
 
 
 @pytest.mark.parametrize("by", [(), ("page",)], ids=["one decision", "many"])

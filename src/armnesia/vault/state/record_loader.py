@@ -174,7 +174,8 @@ class _PendingRecords:
     """New records that are inserted many at a time."""
 
     def __init__(self, session: Session, id_index: IdIndexCheck, *, is_first_load: bool) -> None:
-        self._session, self._id_index, self._may_drop_indexes = session, id_index, is_first_load
+        self._session, self._id_index, self._is_first_load = session, id_index, is_first_load
+        self._may_drop_indexes = is_first_load
         self._chunks: list[Columns] = []
         self._number = 0
         self._lacks_indexes = False
@@ -204,7 +205,8 @@ class _PendingRecords:
         order = order_of(joined["identity"])
         for start in range(0, len(order), _IN_A_STATEMENT):
             some = order[start : start + _IN_A_STATEMENT]
-            tables.insert_records(self._session, {name: values[some] for name, values in joined.items()})
+            columns = {name: values[some] for name, values in joined.items()}
+            tables.insert_records(self._session, columns, is_first_load=self._is_first_load)
 
     def restore_indexes(self) -> None:
         """Build the indexes that a first load left for later."""

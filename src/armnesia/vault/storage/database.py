@@ -35,8 +35,6 @@ class Dialect:
     """The statements that drop the indexes of the records; none if a first load is not faster without."""
     create_record_indexes: tuple[str, ...] = ()
     """The statements that build these indexes after the load."""
-    of_owners: str = "owner IN {}"
-    """The condition on the many records of a set of owners."""
     rows_scanned_per_lookup: int = 1
     """How many records are read one after another in the time of reading one by an index."""
     rebuild_indexes: str = "REINDEX"
@@ -67,10 +65,25 @@ class Session(Protocol):
     def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by the fastest way the database has."""
 
-    def load_columns(self, table: str, columns: Columns, *, nullable: str = "") -> None:
+    def load_columns(
+        self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
+    ) -> None:
         """Insert many rows that are given by columns; zero bytes in the column `nullable` are NULL.
 
-        No row may be there already: some databases would undo the whole transaction.
+        `is_empty` says that the table had no rows before this transaction. None of these may be there
+        already: some databases would undo the whole transaction.
+        """
+
+    def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
+        """As `load_columns`, where a row may be there already: then `on_conflict` says what is done.
+
+        `columns` are all those of the table, and the rows in the order of its key.
+        """
+
+    def identities_of(self, owners: DigestArray) -> Iterator[DigestArray]:
+        """The identities of all records of these owners, by the index of owners, in any order and in parts.
+
+        The owners are in order, each once.
         """
 
     def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:

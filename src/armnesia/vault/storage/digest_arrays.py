@@ -55,6 +55,26 @@ def is_given(digests: DigestArray) -> BoolArray:
     return np.asarray((_halves(digests) != 0).any(axis=1))
 
 
+class DigestSet:
+    """A set of digests that tells how many of others it has.
+
+    >>> DigestSet(packed([b"c" * 16, b"b" * 16])).count(packed([b"a" * 16, b"b" * 16]))
+    1
+    """
+
+    def __init__(self, digests: DigestArray) -> None:
+        self._digests, self._halves = digests, np.sort(_halves(digests)[:, 0])
+
+    def count(self, digests: DigestArray) -> int:
+        """How many of these are in the set."""
+        if not len(self._halves):
+            return 0
+        halves = _halves(digests)[:, 0]
+        places = np.minimum(np.searchsorted(self._halves, halves), len(self._halves) - 1)
+        alike = digests[self._halves[places] == halves].tolist()
+        return len(alike) and sum(map(set(self._digests.tolist()).__contains__, alike))
+
+
 def starts_of_groups(ordered: DigestArray) -> IntArray:
     """Where in an ordered array each digest occurs first.
 

@@ -26,7 +26,7 @@ from armnesia.vault.storage.database import (
     Statement,
     database_error,
 )
-from armnesia.vault.storage.digest_arrays import Columns, DigestArray, is_given
+from armnesia.vault.storage.digest_arrays import Columns, DigestArray, is_given, packed
 from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
 from armnesia.vault.storage.schema import (
     OWNER_INDEX,
@@ -167,7 +167,9 @@ class PostgresSession:
             for row in rows:
                 copy.write_row(row)
 
-    def load_columns(self, table: str, columns: Columns, *, nullable: str = "") -> None:
+    def load_columns(
+        self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
+    ) -> None:
         """Insert many rows by COPY in its binary form."""
         self.await_sent()
         given = np.ones(len(next(iter(columns.values()))), bool)
@@ -180,6 +182,23 @@ class PostgresSession:
                 some = {name: values[chosen] for name, values in columns.items()}
                 copy.write(_copied_rows(some, missing))
             copy.write(_COPY_END)
+
+    def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
+        """By way of a temporary table, into which the rows are copied."""
+        incoming = table._replace(name="incoming").statement(self.dialect.blob)
+        self.execute(incoming.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
+        self.load_columns("incoming", columns)
+        names = ", ".join(columns)
+        self.execute(
+            f"INSERT INTO {table.name} ({names}) SELECT {names} FROM incoming ON CONFLICT {on_conflict}"
+        )
+        self.execute("DROP TABLE incoming")  # it is a file, which would outlive the batch
+
+    def identities_of(self, owners: DigestArray) -> Iterator[DigestArray]:
+        """In one query."""
+        asked, parameters = self.digest_set(owners)
+        found = self.query(f"SELECT identity FROM record WHERE owner IN {asked}", *parameters)
+        yield packed([bytes(identity) for (identity,) in found])
 
     def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
         """Cut a blob into digests, which the planner counts."""

@@ -19,12 +19,15 @@ import time
 import urllib.parse
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakSet
 
+import numpy as np
+
+from armnesia.core.arrays import IntArray
 from armnesia.core.errors import VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.logs.urls import may_hold_password
@@ -41,7 +44,7 @@ from armnesia.vault.storage.database import (
     database_error,
     invalid_address,
 )
-from armnesia.vault.storage.digest_arrays import DIGEST, Columns, DigestArray
+from armnesia.vault.storage.digest_arrays import DIGEST, NO_DIGEST, Columns, DigestArray, is_given
 from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
@@ -63,6 +66,14 @@ _REWRITING = (
     f"PRAGMA cache_size = -{_SMALL_CACHE}",
     "VACUUM",
 )
+_IDENTITIES_AT = (
+    "SELECT CAST(group_concat(identity, '') AS BLOB) FROM record"
+    " WHERE rowid IN (SELECT value FROM json_each(?))"
+    f" AND typeof(identity) = 'blob' AND length(identity) = {DIGEST.itemsize}"
+)
+"""The identities of the records at these places as one value, without a Python object for each."""
+_AT_ONCE, _FEW = 50_000, 5_000
+"""Records, and owners, whose identities or places are one value."""
 _OLDEST = (3, 37, 0)
 _SMALL = 1 << 20
 """Bytes: reading a smaller vault takes no longer than copying it."""
@@ -87,9 +98,8 @@ DIALECT = Dialect(
     xor_of_digests="xor_of_digests({}, {})",  # a function of this module
     # Not the index of identities, which a first load fills in their order, many at a time.
     drop_record_indexes=(f"DROP INDEX {OWNER_INDEX.name}",),
-    create_record_indexes=(OWNER_INDEX.statement,),
-    # First their places, then the records in the order of places: each page is read once.
-    of_owners="rowid IN (SELECT rowid FROM record WHERE owner IN {})",
+    # Sorted in unnamed files, which have nothing but keyed digests: memory would grow with the rows.
+    create_record_indexes=("PRAGMA temp_store = FILE", OWNER_INDEX.statement, "PRAGMA temp_store = MEMORY"),
 )
 
 
@@ -153,8 +163,26 @@ class SqliteSession:
         marks = ", ".join("?" * len(columns.split(",")))
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
 
-    def load_columns(self, table: str, columns: Columns, *, nullable: str = "") -> None:
-        """Hand over one blob per column, which one statement cuts into values."""
+    def load_columns(
+        self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
+    ) -> None:
+        """Hand over one blob per column, which one statement cuts into values.
+
+        Into a table that has rows, insert one by one: a statement of many rows keeps a copy of every page
+        that it changes, and random digests change nearly all pages of an index.
+        """
+        if not is_empty:
+            self.load(table, ", ".join(columns), _rows(columns, nullable))
+        else:
+            self._load_at_once(table, columns, nullable=nullable)
+
+    def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
+        """In one statement: the rows are in the order of the key, so that they change few pages together."""
+        self._load_at_once(table.name, columns, on_conflict=f" WHERE true ON CONFLICT {on_conflict}")
+
+    def _load_at_once(
+        self, table: str, columns: Columns, *, nullable: str = "", on_conflict: str = ""
+    ) -> None:
         length = len(next(iter(columns.values())))
         if not length:
             return
@@ -166,10 +194,10 @@ class SqliteSession:
             cut = f"CAST({cut} AS INTEGER)" if is_number else cut
             cuts.append(f"nullif({cut}, zeroblob({cells.itemsize}))" if name == nullable else cut)
             blobs.append(cells.tobytes())
-        # Without OR ROLLBACK, SQLite keeps every page that the statement changes in memory, to undo it alone.
+        # An error undoes the whole transaction in any case.
         self._connection.execute(
             f"INSERT OR ROLLBACK INTO {table} ({', '.join(columns)})"
-            f" SELECT {', '.join(cuts)} FROM json_each(?1)",
+            f" SELECT {', '.join(cuts)} FROM json_each(?1){on_conflict}",
             (_zeros(length), *blobs),
         )
 
@@ -178,6 +206,30 @@ class SqliteSession:
         size = digests.itemsize
         cut = f"(SELECT substr(?, key * {size} + 1, {size}) AS digest FROM json_each(?))"
         return cut, (digests.tobytes(), _zeros(len(digests)))
+
+    def identities_of(self, owners: DigestArray) -> Iterator[DigestArray]:
+        """First their places, then the records in the order of places: each page is read once.
+
+        A place that the index has twice, or without a record, counts once, or not at all.
+        """
+        parts = [self._places_of(owners[at : at + _FEW]) for at in range(0, len(owners), _FEW)]
+        places = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        places.sort()  # not by `unique`, which takes ten times as long
+        places = places[np.diff(places, prepend=-1) != 0]
+        for start in range(0, len(places), _AT_ONCE):
+            some = str(places[start : start + _AT_ONCE].tolist())  # which is JSON
+            ((joined,),) = self._connection.execute(_IDENTITIES_AT, (some,)).fetchall()
+            yield np.frombuffer(joined or b"", DIGEST)
+
+    def _places_of(self, owners: DigestArray) -> IntArray:
+        """The places of the records of these owners, by their index."""
+        asked, parameters = self.digest_set(owners)
+        ((joined,),) = self.query(
+            f"SELECT group_concat(record.rowid) FROM {asked} AS asked CROSS JOIN record"
+            " WHERE owner = asked.digest",
+            *parameters,
+        )
+        return np.fromstring(joined or "", np.int64, sep=",")
 
     @contextmanager
     def without_indexes(self) -> Iterator[str]:
@@ -192,6 +244,14 @@ def _xor_of_digests(one: object, other: object) -> bytes | None:
     ):
         return None
     return (int.from_bytes(one) ^ int.from_bytes(other)).to_bytes(DIGEST.itemsize)
+
+
+def _rows(columns: Columns, nullable: str = "") -> Iterator[Row]:
+    """The same rows as Python values; those without a digest in the column `nullable` have None there."""
+    lists = {name: values.tolist() for name, values in columns.items()}
+    if nullable and not is_given(columns[nullable]).all():
+        lists[nullable] = [None if value == NO_DIGEST else value for value in lists[nullable]]
+    return zip(*lists.values(), strict=True)
 
 
 def _longest_number(values: Any) -> int:
@@ -326,20 +386,22 @@ class SqliteDatabase(Database):
         """Two numbers that a transaction changes if it changes rows or the schema."""
         return self._connection.total_changes, self._connection.execute("PRAGMA schema_version").fetchone()
 
-    def bulk_loading(self) -> AbstractContextManager[None]:
-        """Build the index of owners in a file."""
-        return self.sorting_in_files()
-
     @contextmanager
-    def sorting_in_files(self) -> Iterator[None]:
-        """Sort in unnamed files; indexes that are built have nothing but keyed digests there."""
-        with self._translating_errors():
-            self._connection.execute("PRAGMA temp_store = FILE")
+    def bulk_loading(self) -> Iterator[None]:
+        """Build the index of owners in a file (`create_record_indexes`); all else is faster in memory."""
         try:
             yield
         finally:
             self._connection.execute("PRAGMA temp_store = MEMORY")
             self._connection.execute("PRAGMA shrink_memory")
+
+    @contextmanager
+    def sorting_in_files(self) -> Iterator[None]:
+        """Sort in unnamed files; indexes that are built have nothing but keyed digests there."""
+        with self.bulk_loading():
+            with self._translating_errors():
+                self._connection.execute("PRAGMA temp_store = FILE")
+            yield
 
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
         """Compare the statements that SQLite keeps with those of armnesia."""

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from armnesia.core.units import UNIT
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.digest_arrays import Columns, DigestArray
+from armnesia.vault.storage.digest_arrays import (
+    Columns,
+    DigestArray,
+    DigestSet,
+    order_of,
+    starts_of_groups,
+)
 from armnesia.vault.storage.schema import (
     ARM_COLUMNS,
     COLUMNS,
@@ -864,20 +870,17 @@ def sum_of_tallies(session: Session, owners: DigestArray) -> int:
 
 def count_of_owners(session: Session, owners: DigestArray, identities: DigestArray) -> tuple[int, int]:
     """How many records these owners have, and how many of these have one of these identities."""
-    of_rows, names = session.digest_set(identities)
-    of_owners, people = session.digest_set(owners)
-    ((found, again),) = session.query(
-        f"SELECT count(*), count(CASE WHEN identity IN {of_rows} THEN 1 END)"
-        f" FROM record WHERE {session.dialect.of_owners.format(of_owners)}",
-        *names,
-        *people,
-    )
-    return int(found), int(again)
+    ordered, asked = owners[order_of(owners)], DigestSet(identities)
+    found = again = 0
+    for some in session.identities_of(ordered[starts_of_groups(ordered)]):
+        found += len(some)
+        again += asked.count(some)
+    return found, again
 
 
-def insert_records(session: Session, columns: Columns) -> None:
+def insert_records(session: Session, columns: Columns, *, is_first_load: bool = False) -> None:
     """Store new records; this takes least time in the order of their identities."""
-    session.load_columns("record", columns, nullable="owner")
+    session.load_columns("record", columns, nullable="owner", is_empty=is_first_load)
 
 
 def insert_tallies(session: Session, columns: Columns) -> None:
@@ -887,16 +890,12 @@ def insert_tallies(session: Session, columns: Columns) -> None:
 
 def merge_tallies(session: Session, columns: Columns) -> None:
     """Add the tallies of many owners to those that the table holds."""
-    tallies = OWNER_TABLE._replace(name="incoming_tally").statement(session.dialect.blob)
-    session.execute(tallies.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
-    session.load_columns("incoming_tally", columns)
     xor = session.dialect.xor_of_digests.format("owner.digest", "excluded.digest")
-    session.execute(
-        f"INSERT INTO owner ({_TALLY_COLUMNS})"
-        f" SELECT {_TALLY_COLUMNS} FROM incoming_tally WHERE true"
-        f" ON CONFLICT (owner) DO UPDATE SET records = owner.records + excluded.records, digest = {xor}"
+    session.merge_columns(
+        OWNER_TABLE,
+        columns,
+        f"(owner) DO UPDATE SET records = owner.records + excluded.records, digest = {xor}",
     )
-    session.execute("DROP TABLE incoming_tally")  # on a server it is a file, which would outlive the batch
 
 
 def drop_record_indexes(session: Session) -> None:
