@@ -1,6 +1,6 @@
 """Forgetting: one transaction from the request to the draft of its certificate."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
 from armnesia.unlearners.base import Branch
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import (
+    MANAGED,
     Configuration,
     check_joint,
     make_unlearner,
@@ -42,6 +43,7 @@ from armnesia.vault.state.decision_table import (
     unstacked,
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
+from armnesia.vault.state.grouped_requests import GroupedRecords, GroupTransaction
 from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.records import DecisionSums, DeletedRecords
 from armnesia.vault.state.sealed_state import State
@@ -168,7 +170,7 @@ def forget_many(
     if all(isinstance(each, ArmnesiaError) for each in asked):
         return [each for each in asked if isinstance(each, ArmnesiaError)]
     with connection.writing() as transaction:
-        answered = [_unless_refused(each, _answer_alone, connection, transaction) for each in asked]
+        answered = _answer_in_groups(connection, transaction, asked)
     state = transaction.state
     if state.configuration.successors:
         warn_of_successors(state.configuration, _FORGET_THERE)
@@ -204,6 +206,54 @@ def _look_up(connection: VaultConnection, target: ErasureTarget, options: Reques
     )
     compared = None if options.exactly else records_compared_before(connection, target)
     return _Asked(target, options, lookup, compared)
+
+
+def _answer_in_groups(
+    connection: VaultConnection, transaction: Transaction, asked: Iterable[_Asked | ArmnesiaError]
+) -> list[_Answered | ArmnesiaError]:
+    """Answer requests in their order: together as long as they are for different people, else one by one."""
+    answered: list[_Answered | ArmnesiaError] = []
+    layout = connection.records.layout
+    for some, targets in _groups(asked, transaction.state.configuration):
+        if len(targets) < 2:
+            answered += [_unless_refused(each, _answer_alone, connection, transaction) for each in some]
+            continue
+        group = GroupTransaction.read_ahead(transaction, layout, targets)
+        grouped = replace(connection, records=GroupedRecords(layout))
+        answered += [_unless_refused(each, _answer_alone, grouped, group) for each in some]
+        group.send(transaction)
+    return answered
+
+
+def _groups(
+    asked: Iterable[_Asked | ArmnesiaError], configuration: Configuration
+) -> Iterator[tuple[list[_Asked | ArmnesiaError], list[ErasureTarget]]]:
+    """Split requests before each that cannot be answered together with those before it.
+
+    Yields some of them, and the targets, in the spelling of the vault, of those that can: none of their names
+    is in two of them.
+    """
+    some, targets, names = list[_Asked | ArmnesiaError](), list[ErasureTarget](), set[str]()
+    for each in asked:
+        target = _target_in_group(each, configuration)
+        if target is None or not names.isdisjoint(target.users):
+            yield some, targets
+            some, targets, names = [], [], set()
+        if target is None:
+            yield [each], []
+            continue
+        some.append(each)
+        targets.append(target)
+        names.update(target.users)
+    yield some, targets
+
+
+def _target_in_group(asked: _Asked | ArmnesiaError, configuration: Configuration) -> ErasureTarget | None:
+    """The people of a request, in the spelling of the vault; None if it has to be answered alone."""
+    if isinstance(asked, ArmnesiaError) or not asked.target.users or configuration.mode != MANAGED:
+        return None
+    target = _or_error(asked.target.normalised, configuration.user_type)
+    return None if isinstance(target, ArmnesiaError) else target
 
 
 def _answer_alone(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:

@@ -42,11 +42,11 @@ class SuppressionRows:
     request: Mapping[bytes, Row] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, session: Session, digests: Sequence[bytes]) -> "SuppressionRows":
+    def read(cls, transaction: Transaction, digests: Sequence[bytes]) -> "SuppressionRows":
         """The rows with these digests in either list."""
         suppressed: dict[bytes, Row] = {}
         request: dict[bytes, Row] = {}
-        for table, digest, text, number, readmitted in tables.read_suppression(session, digests):
+        for table, digest, text, number, readmitted in transaction.read_suppression(digests):
             if table == "suppressed":
                 suppressed[digest] = (digest, text, number, readmitted)
             else:
@@ -102,14 +102,8 @@ class RequestHistory:
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "RequestHistory":
         """Look a request up, whose names are spelled as the vault does."""
         keyring = transaction.keyring
-        whole = keyring.request_digest(target.to_dict())
-        alone = [
-            whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()
-        ]
-        own = zip(target.suppression_digests(keyring), alone, strict=True)
-        names = [NameDigests(name, kind, request) for (name, kind), request in own]
-        digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}
-        rows = SuppressionRows.read(transaction.session, list(digests))
+        whole, names = _digests_of(target, keyring)
+        rows = SuppressionRows.read(transaction, _looked_up(whole, names))
         held = rows.suppressed
         suppressed = [one.name in held and held[one.name][-1] is None for one in names]
         return cls(whole, names, rows, suppressed, whole in rows.request and all(suppressed))
@@ -135,6 +129,23 @@ class RequestHistory:
             return SuppressionRows()
         readmitted = {digest: (*row[:-1], sequence) for digest, row in self.rows.suppressed.items()}
         return SuppressionRows(readmitted, self.rows.request)
+
+
+def _digests_of(target: ErasureTarget, keyring: Keyring) -> tuple[bytes, list[NameDigests]]:
+    """The digest of a whole request, and those of each of its names."""
+    whole = keyring.request_digest(target.to_dict())
+    alone = [whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()]
+    own = zip(target.suppression_digests(keyring), alone, strict=True)
+    return whole, [NameDigests(name, kind, request) for (name, kind), request in own]
+
+
+def _looked_up(whole: bytes, names: Iterable[NameDigests]) -> list[bytes]:
+    return list({whole, *(digest for one in names for digest in (one.name, one.request_alone))})
+
+
+def digests_looked_up(target: ErasureTarget, keyring: Keyring) -> list[bytes]:
+    """What `RequestHistory.read` looks up in the lists."""
+    return _looked_up(*_digests_of(target, keyring))
 
 
 @dataclass(frozen=True)

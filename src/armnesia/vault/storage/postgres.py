@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -137,10 +139,14 @@ class PostgresSession:
         return int(self._connection.execute(_translated(sql), parameters or None).rowcount)
 
     def execute_together(self, statements: Iterable[Statement]) -> None:
-        """Send all statements before waiting for the first result."""
-        with self._connection.pipeline():
-            for sql, parameters in statements:
-                self._connection.execute(_translated(sql), parameters)
+        """Send all statements before waiting for the first result; a text that is repeated, once."""
+        with self._connection.pipeline(), self._connection.cursor() as cursor:
+            for sql, same in groupby(statements, key=itemgetter(0)):
+                each = [parameters for _, parameters in same]
+                if len(each) == 1:
+                    cursor.execute(_translated(sql), each[0])
+                else:
+                    cursor.executemany(_translated(sql), each)
 
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query through a cursor on the server."""
