@@ -12,6 +12,7 @@ from armnesia.service.host_names import is_addressed_to
 from armnesia.service.metrics import Metrics
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
+from armnesia.service.tokens import TOKEN
 
 HEADERS = {
     "cache-control": "no-store",
@@ -79,7 +80,7 @@ class Frame:
             "route": route,
             "status": exchange.status,
             "milliseconds": round(1000 * seconds, 3),
-            "token": getattr(scope.get("armnesia.token"), "number", None),
+            "token": getattr(scope.get(TOKEN), "number", None),
             **scope.get("armnesia.problem", {}),
         }
         log("request", facts, logging.ERROR if exchange.status >= 500 else logging.INFO)

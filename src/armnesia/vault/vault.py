@@ -30,7 +30,14 @@ from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.erase import check_erasable, erase_at_sources, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
-from armnesia.vault.operations.forget import ForgetRequest, RequestOptions, forget, forget_many, preview
+from armnesia.vault.operations.forget import (
+    ForgetRequest,
+    RequestOptions,
+    forget,
+    forget_many,
+    preview,
+    preview_methods,
+)
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
@@ -364,6 +371,24 @@ class Vault:
             rows=rows,
         )
         return preview(self._connection, ErasureTarget.of(users, records), asked)
+
+    def preview_methods(
+        self,
+        users: Iterable[Any] | None = None,
+        records: Iterable[Any] | None = None,
+        *,
+        methods: Iterable[Mapping[str, Any]],
+        exactly: bool = False,
+        rows: Any = None,
+    ) -> list[Preview | ArmnesiaError]:
+        """As `preview`, by several methods; whoever is named is looked up once.
+
+        A method has the arguments `unlearner`, `unlearner_options`, `epsilon` and `delta` of `preview`, or
+        some of them. One that is refused has its error in its place.
+        """
+        asked = RequestOptions(exactly=exactly, rows=rows)
+        each = [RequestOptions(**method) for method in methods]
+        return preview_methods(self._connection, ErasureTarget.of(users, records), asked, each)
 
     def readmit(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False

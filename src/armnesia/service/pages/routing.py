@@ -17,6 +17,7 @@ from armnesia.service.pages.templating import is_part, rendered
 from armnesia.service.problems import KINDS, Problem, problem_of
 from armnesia.service.running import service_of
 from armnesia.service.structured_log import described
+from armnesia.service.tokens import TOKEN
 from armnesia.vault import Role, Token
 
 COOKIE = "armnesia_session"
@@ -105,7 +106,7 @@ async def _enter(request: Request, role: Role) -> Response | None:
             raise
         sessions.end(id_)  # its token was revoked, or has expired
         return _to_sign_in(request, True)
-    request.scope["armnesia.token"] = token
+    request.scope[TOKEN] = token
     request.scope[_VISITOR] = Visitor(id_, session, token)
     if not token.role.includes(role):
         raise Problem("forbidden")

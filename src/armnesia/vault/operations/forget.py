@@ -323,12 +323,30 @@ def _forgotten(
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
+    (found,) = preview_methods(connection, target, options, [options])
+    if isinstance(found, ArmnesiaError):
+        raise found
+    return found
+
+
+def preview_methods(
+    connection: VaultConnection,
+    target: ErasureTarget,
+    options: RequestOptions,
+    methods: Sequence[RequestOptions],
+) -> list[Preview | ArmnesiaError]:
+    """What the request would do by each of several methods, or why one is refused.
+
+    The people are looked up once, by `options.exactly` and `options.rows`.
+    """
     lookup = connection.records.look_up(
         connection.reading, target, exactly=options.exactly, given=options.rows
     )
     with connection.reading() as transaction:
         state = transaction.state
-        resolved = options.resolve(state.configuration)
+        resolved = [_or_error(method.resolve, state.configuration) for method in methods]
+        if all(isinstance(each, ArmnesiaError) for each in resolved):
+            return [each for each in resolved if isinstance(each, ArmnesiaError)]
         target = target.normalised(state.configuration.user_type)
         history = RequestHistory.read(transaction, target)
         records = connection.records
@@ -340,33 +358,44 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
             holds = partial(records.keys_held, transaction, target, lookup=lookup)
             refuse_similar_names(transaction, target, held, history.suppressed, holds)
         touched = _touched(transaction, sums)
-        unlearner, release, fallback_because = None, None, None
-        decided_again = 0 if state.configuration.by else None
-        method_lines: tuple[str, ...] = ()
         some_not_held = not history.answered_before and len(held) < len(target.users)
         unknown = some_not_held and records.some_without_user(transaction.session)
-        if touched is not None:
-            used, release, _ = _release(state.configuration, touched, resolved)
-            unlearner, fallback_because = used.unlearner.name, used.fallback_because
-            method_lines = used.lines_about(touched.stream, touched.visible, release)
-            if state.configuration.by and not release.guarantee.level.sees_shape:
-                decided_again = len(_released_elsewhere(transaction, touched))
-    keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
-    not_held = tuple(name for name, key in keys if key not in held)
-    return Preview(
-        repeated=history.answered_before,
-        named=len(target.names),
-        held=len(held),
-        unlearner=unlearner,
-        counts=counts_by_action(state, None if touched is None else touched.request),
-        served_before=state.served_action,
+        keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
+        not_held = tuple(name for name, key in keys if key not in held)
+        nothing = Preview(
+            repeated=history.answered_before,
+            named=len(target.names),
+            held=len(held),
+            unlearner=None,
+            counts=counts_by_action(state, None if touched is None else touched.request),
+            served_before=state.served_action,
+            release=None,
+            not_held=() if history.answered_before else not_held,
+            decisions=_described(state, touched) if state.configuration.by else None,
+            decided_again=0 if state.configuration.by else None,
+            may_be_without_user=unknown,
+        )
+        if touched is None:
+            return [each if isinstance(each, ArmnesiaError) else nothing for each in resolved]
+        return [_unless_refused(each, _preview_by, transaction, touched, nothing) for each in resolved]
+
+
+def _preview_by(
+    transaction: Transaction, touched: "Touched", nothing: Preview, resolved: ResolvedRequest
+) -> Preview:
+    """What one method would do with the records that a request touches."""
+    configuration = transaction.state.configuration
+    used, release, _ = _release(configuration, touched, resolved)
+    again = nothing.decided_again
+    if configuration.by and not release.guarantee.level.sees_shape:
+        again = len(_released_elsewhere(transaction, touched))
+    return replace(
+        nothing,
+        unlearner=used.unlearner.name,
         release=release,
-        not_held=() if history.answered_before else not_held,
-        fallback_because=fallback_because,
-        method_lines=method_lines,
-        decisions=_described(state, touched) if state.configuration.by else None,
-        decided_again=decided_again,
-        may_be_without_user=unknown,
+        fallback_because=used.fallback_because,
+        method_lines=used.lines_about(touched.stream, touched.visible, release),
+        decided_again=again,
     )
 
 
