@@ -46,7 +46,7 @@ from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
-from armnesia.vault.operations.status import pending_erasures, status_of
+from armnesia.vault.operations.status import pending_erasures, status_of, to_reissue
 from armnesia.vault.operations.subject_requests import (
     add_subject_request,
     change_subject_request,
@@ -474,6 +474,10 @@ class Vault:
     def deletion(self, sequence: int) -> dict[str, Any]:
         """The main facts of the deletion of a ledger entry, and whether erasure is complete by now."""
         return deletion_of_entry(self._connection, sequence)
+
+    def certificates_to_reissue(self) -> tuple[int, ...]:
+        """The ledger entries whose certificates `finish` signs again: their key was compromised."""
+        return to_reissue(self._connection)
 
     def certificates(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
