@@ -10,9 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from armnesia.core.randomness import secret_bytes
 from armnesia.service.host_names import is_addressed_to
 from armnesia.service.metrics import Metrics
+from armnesia.service.newcomers import TOKEN
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
-from armnesia.service.tokens import TOKEN
 
 HEADERS = {
     "cache-control": "no-store",

@@ -7,6 +7,8 @@ one that has waited longest is closed, and whoever comes next is answered.
 import ipaddress
 from typing import Protocol
 
+TOKEN = "armnesia.token"
+"""Where the scope of a request has its token, once it was accepted."""
 _SHARED = ""
 """Stands for this machine, and for all who come through a proxy: no limit of one address applies."""
 

@@ -9,10 +9,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from armnesia.service.newcomers import Newcomers
+from armnesia.service.newcomers import TOKEN, Newcomers
 from armnesia.service.problems import Problem
 from armnesia.service.structured_log import log
-from armnesia.service.tokens import TOKEN
 
 HEAD_SECONDS, BODY_SECONDS = 10.0, 60.0
 """For the head of a request, since the connection was made or the last answer ended; and for its body."""

@@ -14,14 +14,14 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from armnesia.core.errors import ArmnesiaError
+from armnesia.service.newcomers import TOKEN
 from armnesia.service.problems import Problem, responses, unreadable
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Role, Token, Tokens
-from armnesia.vault.results import token_digest
+from armnesia.vault.tokens import token_digest
 
-_ROLE, TOKEN = "x-role", "armnesia.token"
-"""Where an endpoint says which role it needs, and where the scope of a request has its token."""
+_ROLE = "x-role"
 _BEARER = HTTPBearer(auto_error=False, description="A token, made by `armnesia token create`.")
 
 

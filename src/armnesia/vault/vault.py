@@ -66,7 +66,6 @@ from armnesia.vault.results import (
     Finished,
     Forgotten,
     Ingested,
-    IssuedToken,
     LedgerCheck,
     LedgerEntries,
     OfferedArms,
@@ -82,9 +81,6 @@ from armnesia.vault.results import (
     ServedDecisions,
     SourceErasures,
     Status,
-    SubjectRequest,
-    Token,
-    Tokens,
     Upgraded,
     VaultIdentity,
     Verification,
@@ -97,6 +93,8 @@ from armnesia.vault.state.certificates import (
 from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
+from armnesia.vault.subject_requests import SubjectRequest
+from armnesia.vault.tokens import IssuedToken, Token, Tokens
 
 DEFAULT_URL = "sqlite:///vault.db"
 

@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from armnesia.service.frame import limit_body
+from armnesia.service.newcomers import TOKEN
 from armnesia.service.pages.sessions import Session, Sessions
 from armnesia.service.pages.templating import is_part, rendered
 from armnesia.service.problems import KINDS, Problem, problem_of
 from armnesia.service.running import service_of
 from armnesia.service.structured_log import described
-from armnesia.service.tokens import TOKEN
 from armnesia.vault import Role, Token
 
 COOKIE = "armnesia_session"

@@ -16,7 +16,6 @@ from armnesia.vault.state.owner_tallies import damaged, tally_rows
 from armnesia.vault.state.records import DeletedRecords
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_lookup import SourceLookup
-from armnesia.vault.state.suppression import digests_looked_up
 from armnesia.vault.state.table_digests import TableDigests, row_texts
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -36,8 +35,6 @@ class GroupTransaction(Transaction):
     """
 
     layout: RecordLayout = field(kw_only=True)
-    lists: Mapping[bytes, list[Row]] = field(kw_only=True)
-    """The rows of the suppression list and of the answered requests, by digest."""
     rows: Mapping[bytes, list[Row]] = field(kw_only=True)
     """The records of the people, by the digest of the person."""
     tallies: Mapping[bytes, list[Row]] = field(kw_only=True)
@@ -50,7 +47,7 @@ class GroupTransaction(Transaction):
     ) -> "GroupTransaction":
         """Read what requests for these people need."""
         session, keyring = transaction.session, transaction.keyring
-        digests = [digest for target in targets for digest in digests_looked_up(target, keyring)]
+        digests = [digest for target in targets for digest in _digests(target, keyring)]
         owners = [owner for target in targets for owner in target.row_keys(keyring)]
         return cls(
             session,
@@ -58,14 +55,11 @@ class GroupTransaction(Transaction):
             transaction.state,
             needs_savepoints=bool(transaction.state.configuration.by),
             layout=layout,
-            lists=_by(tables.read_suppression(session, digests), _DIGEST),
+            lists={digest: [] for digest in digests}
+            | _by(tables.read_suppression(session, digests), _DIGEST),
             rows=_by(tables.read_records(session, layout, "owner", owners), _OWNER),
             tallies=_by(tables.read_tallies(session, owners), 0),
         )
-
-    def read_suppression(self, digests: Sequence[bytes]) -> Iterable[Row]:
-        """The rows of the lists, which no other request of the group changes."""
-        return [row for digest in digests for row in self.lists.get(digest, ())]
 
     def store(
         self, state: State, *, digests: TableDigests | None = None, all_keys: Keyring | None = None
@@ -127,6 +121,13 @@ class GroupedRecords(ManagedRecords):
 def _group(transaction: Transaction) -> GroupTransaction:
     assert isinstance(transaction, GroupTransaction)
     return transaction
+
+
+def _digests(target: ErasureTarget, keyring: Keyring) -> set[bytes]:
+    """What the history of a request is looked up by."""
+    requests = [target, *target.one_by_one()]
+    names = {digest for digest, _ in target.suppression_digests(keyring)}
+    return names | {keyring.request_digest(request.to_dict()) for request in requests}
 
 
 def _by(rows: Iterable[Row], place: int) -> dict[bytes, list[Row]]:

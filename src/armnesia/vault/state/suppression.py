@@ -46,7 +46,12 @@ class SuppressionRows:
         """The rows with these digests in either list."""
         suppressed: dict[bytes, Row] = {}
         request: dict[bytes, Row] = {}
-        for table, digest, text, number, readmitted in transaction.read_suppression(digests):
+        found: Iterable[Row]
+        if transaction.lists is None:
+            found = tables.read_suppression(transaction.session, digests)
+        else:  # a digest that was not looked up is a mistake, and not a digest without rows
+            found = [row for digest in digests for row in transaction.lists[digest]]
+        for table, digest, text, number, readmitted in found:
             if table == "suppressed":
                 suppressed[digest] = (digest, text, number, readmitted)
             else:
@@ -102,8 +107,14 @@ class RequestHistory:
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "RequestHistory":
         """Look a request up, whose names are spelled as the vault does."""
         keyring = transaction.keyring
-        whole, names = _digests_of(target, keyring)
-        rows = SuppressionRows.read(transaction, _looked_up(whole, names))
+        whole = keyring.request_digest(target.to_dict())
+        alone = [
+            whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()
+        ]
+        own = zip(target.suppression_digests(keyring), alone, strict=True)
+        names = [NameDigests(name, kind, request) for (name, kind), request in own]
+        digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}
+        rows = SuppressionRows.read(transaction, list(digests))
         held = rows.suppressed
         suppressed = [one.name in held and held[one.name][-1] is None for one in names]
         return cls(whole, names, rows, suppressed, whole in rows.request and all(suppressed))
@@ -129,23 +140,6 @@ class RequestHistory:
             return SuppressionRows()
         readmitted = {digest: (*row[:-1], sequence) for digest, row in self.rows.suppressed.items()}
         return SuppressionRows(readmitted, self.rows.request)
-
-
-def _digests_of(target: ErasureTarget, keyring: Keyring) -> tuple[bytes, list[NameDigests]]:
-    """The digest of a whole request, and those of each of its names."""
-    whole = keyring.request_digest(target.to_dict())
-    alone = [whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()]
-    own = zip(target.suppression_digests(keyring), alone, strict=True)
-    return whole, [NameDigests(name, kind, request) for (name, kind), request in own]
-
-
-def _looked_up(whole: bytes, names: Iterable[NameDigests]) -> list[bytes]:
-    return list({whole, *(digest for one in names for digest in (one.name, one.request_alone))})
-
-
-def digests_looked_up(target: ErasureTarget, keyring: Keyring) -> list[bytes]:
-    """What `RequestHistory.read` looks up in the lists."""
-    return _looked_up(*_digests_of(target, keyring))
 
 
 @dataclass(frozen=True)

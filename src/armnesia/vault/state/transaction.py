@@ -1,6 +1,6 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,6 +43,8 @@ class Transaction:
     """The head of the ledger with the entries that were appended since the last `store`."""
     needs_savepoints: bool = True
     """Whether an attempt may change tables before it is refused."""
+    lists: Mapping[bytes, list[Row]] | None = None
+    """Rows of the suppression list and of the answered requests, by digest, if they were read ahead."""
 
     @cached_property
     def keyring(self) -> Keyring:
@@ -75,10 +77,6 @@ class Transaction:
     def add(self, *statements: Statement) -> None:
         """Add statements to the batch of the next `store`."""
         self.collected += statements
-
-    def read_suppression(self, digests: Sequence[bytes]) -> Iterable[Row]:
-        """The rows of the suppression list and of the answered requests, as `tables` returns them."""
-        return tables.read_suppression(self.session, digests)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
