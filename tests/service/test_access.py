@@ -17,7 +17,7 @@ from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
 from armnesia.service.tokens import Route
 from armnesia.vault import Role, Token, Tokens, Vault
-from armnesia.vault.results import token_digest
+from armnesia.vault.tokens import token_digest
 from tests.databases import Place
 from tests.service.certificates import processor
 from tests.service.servers import PEOPLE, SETTINGS, Served, fill, serving, serving_existing
@@ -138,7 +138,7 @@ def test_a_token_is_accepted_until_its_last_day(monkeypatch: pytest.MonkeyPatch)
     token = Token(1, Role.READER, "", "2026-11-03", "2026-11-06")
     tokens = Tokens(((token, token_digest("text")),))
     for day, accepted in (("02", False), ("03", True), ("06", True), ("07", False)):
-        monkeypatch.setattr("armnesia.vault.results.utc_now", lambda day=day: f"2026-11-{day}T10:00:00Z")
+        monkeypatch.setattr("armnesia.vault.tokens.utc_now", lambda day=day: f"2026-11-{day}T10:00:00Z")
         assert (tokens.find("text") == token) == accepted
 
 

@@ -126,7 +126,7 @@ def test_decisions_in_pages_and_by_key(sqlite_place: Place) -> None:
             assert one == found[3]
             for each in found:
                 shown = client.decision(each["id"])
-                assert {name: shown[name] for name in each} == each
+                assert {**shown, **each} == shown
                 scores = vault.status(scores=True, where=each["key"]).scores or ()
                 assert [(arm["action"], arm["count"]) for arm in shown["arms"]] == [
                     (arm.action, arm.count) for arm in scores
@@ -150,6 +150,7 @@ def test_the_one_decision_with_its_arms(served: Served) -> None:
                 expected.mean,
             )
             low, high = arm["interval"]
+            assert arm["mean"] is not None
             assert 0.0 <= low <= arm["mean"] <= high <= 1.0
             # Hoeffding: 2 exp(-2 n r²) is 0.05 at the radius, unless the interval is cut.
             radius = max(arm["mean"] - low, high - arm["mean"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from armnesia.vault import Configuration, Vault, results
+from armnesia.vault import Configuration, Vault, results, subject_requests, tokens
 
 PAGE = (Path(__file__).parents[2] / "docs" / "vault-python.md").read_text(encoding="utf-8")
 API = PAGE.split("\n## Python API\n", 1)[1].split("\n## ", 1)[0]
@@ -35,7 +35,13 @@ def test_the_parameters_are_those_of_the_method(name: str, listed: str) -> None:
 
 
 def test_every_result_is_listed() -> None:
-    here = [kind for kind in vars(results).values() if getattr(kind, "__module__", "") == results.__name__]
+    rooms = (results, tokens, subject_requests)
+    here = [
+        kind
+        for room in rooms
+        for kind in vars(room).values()
+        if getattr(kind, "__module__", "") == room.__name__
+    ]
     elsewhere = {
         "Certificate",
         "PublicKeys",
@@ -62,7 +68,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         found += [vault.decisions(), vault.signed_decisions(), vault.source_erasures()]
         found += [vault.create_token("reader"), vault.tokens(), vault.revoke_token(1)]
         times = ("2026-11-15T10:42:07.123456Z",) * 4
-        asked = results.SubjectRequest("id", "pending", "controller", *times, "gdpr", users=("ann",))
+        asked = subject_requests.SubjectRequest("id", "pending", "controller", *times, "gdpr", users=("ann",))
         found += [vault.add_subject_request(asked, b"body")]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+_PLAIN = frozenset({str, int, bool, type(None)})
+
 
 def json_value(value: Any) -> Any:
     """Turn a result into what JSON can hold: infinity becomes "inf", NaN (no data) becomes null.
@@ -13,6 +15,8 @@ def json_value(value: Any) -> Any:
     >>> json_value({"epsilon": np.float64("inf"), "means": np.array([0.5, np.nan])})
     {'epsilon': 'inf', 'means': [0.5, None]}
     """
+    if type(value) in _PLAIN:  # nearly all values; tests of classes take longer
+        return value
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):

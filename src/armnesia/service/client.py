@@ -2,13 +2,22 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import httpx
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError
 from armnesia.core.randomness import secret_bytes
+from armnesia.service.answer_types import (
+    Decision,
+    DecisionWithArms,
+    DeletionDone,
+    DeletionPreview,
+    DeletionSummary,
+    Health,
+    RecordsAdded,
+)
 from armnesia.vault import Certificate
 
 _AGAIN = {429, 503}
@@ -41,7 +50,7 @@ class Client:
     """Calls a service; used as a context manager.
 
     A request is repeated, up to `retries` times, if the service is too busy or cannot be reached: changes
-    have an Idempotency-Key, so that none is made twice.
+    have an Idempotency-Key, so that none is made twice. Answers have the types of `answer_types`.
 
     >>> with Client("http://127.0.0.1:1", "token", retries=0) as client:
     ...     client.head()
@@ -81,15 +90,15 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def decisions(self, **where: str) -> Iterator[dict[str, Any]]:
+    def decisions(self, **where: str) -> Iterator[Decision]:
         """The decisions whose keys have these values, each with `id`, `key`, `action` and `by`."""
         query = [("where", f"{name}={value}") for name, value in where.items()]
         for page in self._pages("/v1/decisions", query):
             yield from page["decisions"]
 
-    def decision(self, id_: str = "only") -> dict[str, Any]:
+    def decision(self, id_: str = "only") -> DecisionWithArms:
         """One decision with the counts, means and intervals of its arms."""
-        return self._get(f"/v1/decisions/{quote(id_, safe='')}")
+        return cast("DecisionWithArms", self._get(f"/v1/decisions/{quote(id_, safe='')}"))
 
     def forget(
         self,
@@ -98,28 +107,32 @@ class Client:
         *,
         idempotency_key: str | None = None,
         **options: Any,
-    ) -> dict[str, Any]:
+    ) -> DeletionDone:
         """Forget people, or single records; the options are those of `Vault.forget`."""
-        asked = {"users": users, "records": records, **options}
-        body = {name: value for name, value in asked.items() if value is not None}
-        return self._post("/v1/deletions", body, idempotency_key)
+        body = _deletion(users, records, options)
+        return cast("DeletionDone", self._post("/v1/deletions", body, idempotency_key))
 
     def preview(
         self,
         users: Sequence[str | int] | None = None,
         records: Sequence[str | int] | None = None,
         **options: Any,
-    ) -> dict[str, Any]:
+    ) -> DeletionPreview:
         """What `forget` would do."""
-        return self.forget(users, records, dry_run=True, **options)
+        body = _deletion(users, records, {**options, "dry_run": True})
+        return cast("DeletionPreview", self._post("/v1/deletions", body, None))
 
-    def deletion(self, number: int) -> dict[str, Any]:
+    def deletion(self, number: int) -> DeletionSummary:
         """The main facts of a deletion, and whether erasure is complete."""
-        return self._get(f"/v1/deletions/{number}")
+        return cast("DeletionSummary", self._get(f"/v1/deletions/{number}"))
 
     def certificate(self, number: int) -> Certificate:
         """The certificate of a ledger entry, which names nobody."""
         return Certificate.from_dict(self._get(f"/v1/certificates/{number}"))
+
+    def certificates_to_reissue(self) -> list[int]:
+        """The ledger entries whose certificates were signed with a key that was compromised."""
+        return [int(number) for number in self._get("/v1/certificates")["to_reissue"]]
 
     def ledger(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """The entries of the ledger after one of them."""
@@ -132,15 +145,16 @@ class Client:
 
     def add_records(
         self, rows: Iterable[Mapping[str, Any]], *, idempotency_key: str | None = None, **options: Any
-    ) -> dict[str, Any]:
+    ) -> RecordsAdded:
         """Add rows, each with an id; the options are the names of columns, `replace` and `dry_run`."""
         body = {"rows": [dict(row) for row in rows], **options}
-        return self._post("/v1/records", body, idempotency_key)
+        return cast("RecordsAdded", self._post("/v1/records", body, idempotency_key))
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> Health:
         """The state of the service; also if it is failing."""
         request = self._http.build_request("GET", "/health")
-        return self._send(request, is_answer=lambda response: "database" in _told(response))
+        found = self._send(request, is_answer=lambda response: "database" in _told(response))
+        return cast("Health", found)
 
     def _pages(
         self, path: str, query: list[tuple[str, str]], after: int | None = 0
@@ -181,6 +195,14 @@ class Client:
                 break
             time.sleep(_pause(response))
         raise refusal
+
+
+def _deletion(
+    users: Sequence[str | int] | None, records: Sequence[str | int] | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The body of a request to forget."""
+    asked = {"users": users, "records": records, **options}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _told(response: httpx.Response) -> dict[str, Any]:

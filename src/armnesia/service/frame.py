@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from armnesia.core.randomness import secret_bytes
 from armnesia.service.host_names import is_addressed_to
 from armnesia.service.metrics import Metrics
+from armnesia.service.newcomers import TOKEN
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
 
@@ -79,7 +80,7 @@ class Frame:
             "route": route,
             "status": exchange.status,
             "milliseconds": round(1000 * seconds, 3),
-            "token": getattr(scope.get("armnesia.token"), "number", None),
+            "token": getattr(scope.get(TOKEN), "number", None),
             **scope.get("armnesia.problem", {}),
         }
         log("request", facts, logging.ERROR if exchange.status >= 500 else logging.INFO)

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from armnesia.service.newcomers import TOKEN, Newcomers
 from armnesia.service.problems import Problem
 from armnesia.service.structured_log import log
 
@@ -19,9 +20,11 @@ HEAD_SECONDS, BODY_SECONDS = 10.0, 60.0
 class Protocol(H11Protocol):
     """A connection; one that sends no complete request in time is closed."""
 
-    def __init__(self, *arguments: Any, headers: Mapping[str, str], **named: Any) -> None:
+    def __init__(
+        self, *arguments: Any, headers: Mapping[str, str], newcomers: Newcomers, **named: Any
+    ) -> None:
         super().__init__(*arguments, **named)
-        self._headers = headers
+        self._headers, self._newcomers = headers, newcomers
         self._application, self._most = self.app, self.limit_concurrency
         self.limit_concurrency = None  # checked here, because uvicorn would answer without our headers
         self._timed: object = None
@@ -31,10 +34,12 @@ class Protocol(H11Protocol):
         """Begin to wait for a request."""
         super().connection_made(transport)
         self._limit_time()
+        self._newcomers.add(self, self.client[0] if self.client else None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         super().connection_lost(exc)
+        self._newcomers.discard(self)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -44,6 +49,26 @@ class Protocol(H11Protocol):
         self.app = self._refuse if is_full else self._application
         super().handle_events()
         self._limit_time()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request; whoever has a token is no newcomer any more."""
+        super().on_response_complete()
+        if self._has_token:
+            self._newcomers.discard(self)
+
+    @property
+    def _has_token(self) -> bool:
+        return self.scope is not None and TOKEN in self.scope
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether it has neither sent a whole request nor an accepted token."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self._has_token
+
+    def give_up(self) -> None:
+        """Close the connection at once, in favour of another."""
+        log("too many connections without a token", {})
+        self.transport.abort()
 
     def _limit_time(self) -> None:
         """Limit the time of a part of the request; more bytes of the same part gain no time."""

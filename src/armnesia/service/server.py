@@ -16,6 +16,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
 from armnesia.service.frame import HEADERS
 from armnesia.service.host_names import LOOPBACK, checked_name
+from armnesia.service.newcomers import Newcomers
 from armnesia.service.opendsr.processor import Processor
 from armnesia.service.protocol import Protocol
 from armnesia.service.settings import Settings
@@ -24,6 +25,8 @@ from armnesia.vault import Vault
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _CONNECTIONS = 2_000
+_NEWCOMERS, _NEWCOMERS_OF_ONE = 500, 100
+"""Connections on which no token was accepted yet, in all and of one address; the others are for callers."""
 _SECONDS_TO_ANSWER = 20
 """How long the end waits for answers; the threads and tasks of the service have their own time after that."""
 
@@ -168,13 +171,14 @@ def _log_warning(message: object, category: type[Warning], *_: object, **__: obj
 
 def _configuration(app: object, address: Address, headers: Mapping[str, str]) -> uvicorn.Config:
     logging.getLogger("uvicorn.access").disabled = True  # it has paths and query strings
+    newcomers = Newcomers(_NEWCOMERS, None if address.behind_tls_proxy else _NEWCOMERS_OF_ONE)
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         host=address.host,
         port=address.port,
         ssl_certfile=None if address.tls_certificate is None else str(address.tls_certificate),
         ssl_keyfile=None if address.tls_key is None else str(address.tls_key),
-        http=partial(Protocol, headers={**HEADERS, **headers}),  # type: ignore[arg-type]
+        http=partial(Protocol, headers={**HEADERS, **headers}, newcomers=newcomers),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         log_config=None,

@@ -14,13 +14,14 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from armnesia.core.errors import ArmnesiaError
+from armnesia.service.newcomers import TOKEN
 from armnesia.service.problems import Problem, responses, unreadable
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Role, Token, Tokens
-from armnesia.vault.results import token_digest
+from armnesia.vault.tokens import token_digest
 
-_ROLE, _TOKEN = "x-role", "armnesia.token"
+_ROLE = "x-role"
 _BEARER = HTTPBearer(auto_error=False, description="A token, made by `armnesia token create`.")
 
 
@@ -148,14 +149,14 @@ async def _authorise(request: Request, role: Role) -> None:
     if scheme.lower() != "bearer":
         raise Problem("unauthorized")
     guard: TokenGuard = request.app.state.service.guard
-    token = request.scope[_TOKEN] = await guard.check(text.strip())
+    token = request.scope[TOKEN] = await guard.check(text.strip())
     if not token.role.includes(role):
         raise Problem("forbidden")
 
 
 async def _caller(request: Request) -> Token:
     """Not a plain function, for which each request would need a thread."""
-    token: Token = request.scope[_TOKEN]
+    token: Token = request.scope[TOKEN]
     return token
 
 

@@ -16,7 +16,6 @@ from armnesia.vault.results import (
     SCREEN_ONLY,
     ArmChange,
     BackedUp,
-    Callback,
     Compacted,
     CompactionEstimate,
     Copied,
@@ -26,7 +25,6 @@ from armnesia.vault.results import (
     Forgotten,
     HeldSource,
     Ingested,
-    IssuedToken,
     LedgerCheck,
     LedgerEntries,
     OfferedArm,
@@ -37,7 +35,6 @@ from armnesia.vault.results import (
     Readmitted,
     Rebuilt,
     Restored,
-    Role,
     Rotated,
     SavedCertificates,
     Served,
@@ -45,9 +42,6 @@ from armnesia.vault.results import (
     SourceErasure,
     SourceErasures,
     Status,
-    SubjectRequest,
-    Token,
-    Tokens,
     TouchedDecision,
     Upgraded,
     VaultIdentity,
@@ -55,6 +49,8 @@ from armnesia.vault.results import (
 )
 from armnesia.vault.state.connection import Accept
 from armnesia.vault.storage.opening import known_addresses
+from armnesia.vault.subject_requests import Callback, SubjectRequest
+from armnesia.vault.tokens import IssuedToken, Role, Token, Tokens
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [

@@ -1,10 +1,7 @@
 """What the operations of a vault return: frozen values, each with its JSON form in `to_dict()`."""
 
-import hashlib
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from hmac import compare_digest
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,7 +12,6 @@ from armnesia.unlearners.stream import Stream
 from armnesia.vault.arm_rules import ArmRule, NewRows
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.keys import private_files
-from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.ledger.certificate import Certificate, Erasure
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.public_keys import PublicKeys
@@ -807,166 +803,3 @@ class PendingErasures:
     number: int
     since: str | None
     """The time of the ledger entry; None if none waits."""
-
-
-class Role(StrEnum):
-    """What the holder of a token may do with the service; each role may do what those before it may.
-
-    >>> Role.ADMIN.includes(Role.OPERATOR), Role.READER.includes(Role.OPERATOR)
-    (True, False)
-    """
-
-    READER = "reader"
-    """See served arms, the ledger and certificates, which name nobody."""
-    OPERATOR = "operator"
-    """Forget people, add records, and see statistics."""
-    ADMIN = "admin"
-    """Everything."""
-
-    def includes(self, other: "Role") -> bool:
-        """Whether this role may do what the other may."""
-        roles = list(Role)
-        return roles.index(self) >= roles.index(other)
-
-
-@dataclass(frozen=True)
-class Token:
-    """Somebody who may call the service; days are those of UTC, as 2026-11-15."""
-
-    number: int
-    role: Role
-    name: str
-    created: str
-    expires: str
-    """The last day on which it is accepted."""
-    revoked: str | None = None
-    last_used: str | None = None
-    uses: int = 0
-
-    def is_accepted(self, day: str) -> bool:
-        """Whether it is neither revoked nor expired on this day.
-
-        >>> Token(1, Role.READER, "", "2026-11-15", "2026-11-16").is_accepted("2026-11-17")
-        False
-        """
-        return self.revoked is None and self.created <= day <= self.expires
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return dict(vars(self))
-
-
-def token_digest(text: str) -> bytes:
-    """The digest by which a token is stored; a token has 256 random bits, so that it needs no salt.
-
-    >>> token_digest("armnesia_AAAA").hex()[:8]
-    'e66d885a'
-    """
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """The tokens of a vault, each with the digest of its text."""
-
-    with_digests: tuple[tuple[Token, bytes], ...]
-
-    def __iter__(self) -> Iterator[Token]:
-        return (token for token, _ in self.with_digests)
-
-    def __len__(self) -> int:
-        return len(self.with_digests)
-
-    def find(self, text: str) -> Token | None:
-        """The token with this text that is accepted today; each is compared, in constant time."""
-        return self.find_digest(token_digest(text))
-
-    def find_digest(self, digest: bytes) -> Token | None:
-        """The token whose text has this digest, as `find` finds it."""
-        day, found = utc_now()[:10], None
-        for token, own in self.with_digests:
-            if compare_digest(own, digest) and token.is_accepted(day):
-                found = token
-        return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """The key `tokens`, without digests."""
-        return {"tokens": [token.to_dict() for token in self]}
-
-
-@dataclass(frozen=True)
-class IssuedToken:
-    """A new token, and its text: it is shown once, and stored nowhere."""
-
-    token: Token
-    text: str = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields of the token, and `text`."""
-        return {**self.token.to_dict(), "text": self.text}
-
-
-@dataclass(frozen=True)
-class Callback:
-    """A status that a controller is still to be told, at one of the addresses of a request."""
-
-    url: str
-    status: str
-    attempts: int = 0
-    after: str = ""
-    """The time of the next attempt."""
-
-
-@dataclass(frozen=True)
-class SubjectRequest:
-    """A request of a controller to erase people, by OpenDSR; times are as `utc_now` writes them."""
-
-    id: str
-    """The UUID that the controller gave it."""
-    status: str
-    """"pending", "in_progress", "completed" or "cancelled"."""
-    controller: str
-    received: str
-    submitted: str
-    due: str
-    """When it has to be completed."""
-    begin: str
-    """When it will be begun; until then it can be cancelled."""
-    regulation: str
-    body_digest: str = ""
-    """A keyed digest of the body of the request, by which the same one is recognised."""
-    urls: tuple[str, ...] = ()
-    """Where the controller wants to be told of changes."""
-    callbacks: tuple[Callback, ...] = ()
-    obstacle: str = ""
-    """Why it could not be answered, as a kind of problem; empty if nothing is in the way."""
-    users: tuple[str, ...] | None = field(default=None, repr=False)
-    """The names of the people; None once they are forgotten, or the request is cancelled."""
-    sequence: int | None = None
-    """The ledger entry that answered it."""
-
-    def facts(self) -> dict[str, Any]:
-        """What is stored in the clear: nothing that names a person."""
-        apart = ("id", "status", "users", "sequence")
-        found = {name: value for name, value in vars(self).items() if name not in apart}
-        return {**found, "urls": list(self.urls), "callbacks": [vars(each) for each in self.callbacks]}
-
-    @classmethod
-    def of_facts(
-        cls,
-        id_: str,
-        status: str,
-        facts: Mapping[str, Any],
-        users: tuple[str, ...] | None,
-        sequence: int | None,
-    ) -> "SubjectRequest":
-        """Read what `facts` returned."""
-        callbacks = tuple(Callback(**each) for each in facts["callbacks"])
-        lists = {"urls": tuple(facts["urls"]), "callbacks": callbacks}
-        return cls(id=id_, status=status, users=users, sequence=sequence, **{**facts, **lists})
-
-    def to_dict(self) -> dict[str, Any]:
-        """What may be shown to an operator: all but the names and the digest of the body."""
-        hidden = ("users", "body_digest", "callbacks")
-        found = {name: value for name, value in vars(self).items() if name not in hidden}
-        return {**found, "urls": list(self.urls), "untold": len(self.callbacks)}

@@ -30,7 +30,14 @@ from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.erase import check_erasable, erase_at_sources, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
-from armnesia.vault.operations.forget import ForgetRequest, RequestOptions, forget, forget_many, preview
+from armnesia.vault.operations.forget import (
+    ForgetRequest,
+    RequestOptions,
+    forget,
+    forget_many,
+    preview,
+    preview_methods,
+)
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
@@ -39,7 +46,7 @@ from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
 from armnesia.vault.operations.rotate import rotate_digest_key, rotate_signing_key
-from armnesia.vault.operations.status import pending_erasures, status_of
+from armnesia.vault.operations.status import pending_erasures, status_of, to_reissue
 from armnesia.vault.operations.subject_requests import (
     add_subject_request,
     change_subject_request,
@@ -59,7 +66,6 @@ from armnesia.vault.results import (
     Finished,
     Forgotten,
     Ingested,
-    IssuedToken,
     LedgerCheck,
     LedgerEntries,
     OfferedArms,
@@ -75,9 +81,6 @@ from armnesia.vault.results import (
     ServedDecisions,
     SourceErasures,
     Status,
-    SubjectRequest,
-    Token,
-    Tokens,
     Upgraded,
     VaultIdentity,
     Verification,
@@ -90,6 +93,8 @@ from armnesia.vault.state.certificates import (
 from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
+from armnesia.vault.subject_requests import SubjectRequest
+from armnesia.vault.tokens import IssuedToken, Token, Tokens
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -365,6 +370,24 @@ class Vault:
         )
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
+    def preview_methods(
+        self,
+        users: Iterable[Any] | None = None,
+        records: Iterable[Any] | None = None,
+        *,
+        methods: Iterable[Mapping[str, Any]],
+        exactly: bool = False,
+        rows: Any = None,
+    ) -> list[Preview | ArmnesiaError]:
+        """As `preview`, by several methods; whoever is named is looked up once.
+
+        A method has the arguments `unlearner`, `unlearner_options`, `epsilon` and `delta` of `preview`, or
+        some of them. One that is refused has its error in its place.
+        """
+        asked = RequestOptions(exactly=exactly, rows=rows)
+        each = [RequestOptions(**method) for method in methods]
+        return preview_methods(self._connection, ErasureTarget.of(users, records), asked, each)
+
     def readmit(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None, *, erase: bool = False
     ) -> Readmitted:
@@ -449,6 +472,10 @@ class Vault:
     def deletion(self, sequence: int) -> dict[str, Any]:
         """The main facts of the deletion of a ledger entry, and whether erasure is complete by now."""
         return deletion_of_entry(self._connection, sequence)
+
+    def certificates_to_reissue(self) -> tuple[int, ...]:
+        """The ledger entries whose certificates `finish` signs again: their key was compromised."""
+        return to_reissue(self._connection)
 
     def certificates(
         self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None

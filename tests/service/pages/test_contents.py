@@ -3,8 +3,11 @@
 import hashlib
 import io
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -226,6 +229,42 @@ def test_requests_of_the_session_and_the_last_deletions(served: Served, client: 
     assert "2 people" in text
     assert [row for row in rows_of(text) if row.startswith("Entry 3 nothing was held")]
     assert [row for row in rows_of(text) if row.startswith("Entry 2") and "complete" in row]
+    assert [row for row in rows_of(text) if row.endswith("2 people done complete")]
+
+
+def test_a_pending_erasure_has_a_day_on_which_it_is_due(served: Served, client: PageClient) -> None:
+    reader = sqlite3.connect(served.place.url.removeprefix("sqlite:///"))
+    with closing(reader):
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM ledger").fetchall()  # holds erasure back
+        client.confirm(client.preview(PEOPLE[0]))
+        text = client.get("/page/requests").text
+    today = datetime.now(UTC)
+    due = f"due {today + timedelta(days=30):%-d %b %Y} in 29 days"
+    pending = f"pending since {today:%-d %b %Y}, {due}"
+    assert [row for row in rows_of(text) if row.endswith(f"1 person done {pending}")]
+    assert [row for row in rows_of(text) if row.startswith("Entry 2") and pending in row]
+    assert due in " ".join(re.sub(r"<[^>]*>", " ", text).split())
+
+
+def test_certificates_to_issue_again_are_listed(sqlite_place: Place) -> None:
+    tokens = fill(sqlite_place)
+    with sqlite_place.open() as vault:
+        for name in PEOPLE[:3]:
+            vault.certificate_of_entry(vault.forget(users=[name]).certificate.body["sequence"])
+        vault.rotate_signing_key(compromised_since=3)
+        assert vault.certificates_to_reissue() == (3, 4)
+        assert vault.status().to_reissue == 2
+    with serving_existing(sqlite_place, tokens) as served:
+        with at_the_page(served) as client:
+            text = client.get("/page/requests").text
+            assert re.findall(r'<li><a href="/page/ledger/(\d+)">', text) == ["3", "4"]
+        with served.client("reader") as caller:
+            assert caller.certificates_to_reissue() == [3, 4]
+        with sqlite_place.open() as vault:
+            vault.finish()
+        with served.client("reader") as caller:
+            assert caller.certificates_to_reissue() == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +280,62 @@ def test_what_is_stored_is_told_though_the_database_is_lost_then(
         assert isinstance(again, DatabaseError)
         assert isinstance(bob, Forgotten)
         assert bob.held == 1
+
+
+def test_different_people_are_looked_up_and_stored_at_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = ("read_suppression", "read_tallies", "delete_records", "set_savepoint")
+    called = dict.fromkeys(steps, 0)
+
+    def counted(name: str, *arguments: Any) -> Any:
+        called[name] += 1
+        return real[name](*arguments)
+
+    real = {name: getattr(tables, name) for name in steps}
+    for name in steps:
+        monkeypatch.setattr(tables, name, partial(counted, name))
+    with filled(place) as vault:
+        results = vault.forget_many([ForgetRequest(users=[name]) for name in ("ann", "bob", "cem", "dan")])
+        assert all(isinstance(result, Forgotten) for result in results)
+        assert called == {"read_suppression": 1, "read_tallies": 1, "delete_records": 1, "set_savepoint": 0}
+        assert vault.n_records == 0
+        assert vault.verify().holds
+
+
+def test_a_person_whose_records_are_damaged_is_refused_alone(place: Place) -> None:
+    with filled(place) as vault:
+        (bob,) = vault._connection.all_keys.owner_digests(["bob"])
+        with vault._connection.database.writing() as session:
+            session.execute("UPDATE owner SET records = records + 1 WHERE owner = ?", bob)
+        ann, bobs, cem = vault.forget_many([ForgetRequest(users=[name]) for name in ("ann", "bob", "cem")])
+        assert isinstance(ann, Forgotten)
+        assert isinstance(bobs, VaultError)
+        assert "the records found are not those that the vault has counted" in str(bobs)
+        assert isinstance(cem, Forgotten)
+        assert [entry.kind for entry in vault.ledger()].count("forget") == 2
+
+
+def test_a_deletion_that_skips_a_row_changes_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    delete = tables.delete_records
+    with filled(place) as vault:
+        before = held(vault)
+        monkeypatch.setattr(tables, "delete_records", lambda *arguments: delete(*arguments)[1:])
+        with pytest.raises(VaultError, match="the records found are not those"):
+            vault.forget_many([ForgetRequest(users=["ann"]), ForgetRequest(users=["bob"])])
+        monkeypatch.undo()
+        assert held(vault) == before
+
+
+def test_a_spelling_counts_as_long_as_the_vault_holds_its_rows(place: Place) -> None:
+    with filled(place) as vault:
+        early, ann, late, refused, bob = vault.forget_many(
+            [ForgetRequest(users=[name]) for name in ("Ann", "ann", "ANN", "Cem", "bob")]
+        )
+        assert isinstance(early, SimilarNameError)
+        assert isinstance(ann, Forgotten)
+        assert isinstance(late, Forgotten)
+        assert (ann.records, late.records) == (2, 0)
+        assert isinstance(refused, SimilarNameError)
+        assert isinstance(bob, Forgotten)
+        assert vault.verify().holds

@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import any_of
-from armnesia.service.api.answers import Documented, answer
+from armnesia.service.answer_types import Decisions, DecisionWithArms
+from armnesia.service.api.answers import answer
 from armnesia.service.problems import Problem
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Route, access
@@ -22,44 +23,6 @@ ONLY = "only"
 """The id of the decision of a vault without key columns."""
 CONFIDENCE = 0.95
 """The probability with which an interval covers the expected reward of an arm."""
-
-
-class Decision(Documented):
-    """A decision and the arm that it serves."""
-
-    id: str
-    key: dict[str, str]
-    action: Any
-    by: str
-
-
-class Decisions(Documented):
-    """Some decisions, in the order in which they appeared."""
-
-    by: list[str]
-    head: str
-    total: int
-    decisions: list[Decision]
-    next: int | None
-
-
-class Arm(Documented):
-    """An arm with its records."""
-
-    action: Any
-    count: int
-    mean: float | None
-    score: float | str | None
-    interval: list[float]
-
-
-class DecisionWithArms(Decision):
-    """A decision with its arms."""
-
-    head: str
-    arms: list[Arm]
-    confidence: float
-    note: str
 
 
 @router.get(

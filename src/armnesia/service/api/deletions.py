@@ -10,7 +10,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from armnesia.core.errors import InvalidNameError, NameReason, SimilarNameError
-from armnesia.service.api.answers import Body, Documented, answer
+from armnesia.service.answer_types import DeletionDone, DeletionPreview, DeletionSummary
+from armnesia.service.api.answers import Body, answer
 from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
@@ -39,44 +40,6 @@ class Deletion(Body):
     def to_request(self) -> ForgetRequest:
         """The request to the vault."""
         return ForgetRequest(**{name: value for name, value in dict(self).items() if name != "dry_run"})
-
-
-class DeletionSummary(Documented):
-    """The main facts of a deletion."""
-
-    sequence: int
-    kind: str
-    unlearner: str | None
-    level: str | None
-    budget: dict[str, Any] | None
-    erasure: str
-
-
-class DeletionDone(DeletionSummary):
-    """What a request did, with its certificate; or with dry_run what it would do."""
-
-    dry_run: bool
-    repeated: bool
-    named: int
-    held: int
-    records: int
-    counts: dict[str, int]
-    head: str
-    certificate: dict[str, Any]
-
-
-class DeletionPreview(Documented):
-    """What a request would do."""
-
-    dry_run: bool
-    repeated: bool
-    named: int
-    held: int
-    records: int
-    counts: dict[str, int]
-    not_held: list[str]
-    unlearner: str | None
-    note: str
 
 
 _ANSWERS: dict[int, dict[str, Any]] = {

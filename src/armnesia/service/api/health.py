@@ -8,7 +8,8 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.responses import Response
 
 from armnesia.core.errors import ArmnesiaError
-from armnesia.service.api.answers import Documented, answer
+from armnesia.service.answer_types import Health, Live
+from armnesia.service.api.answers import answer
 from armnesia.service.problems import problem_of, responses, unreadable
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.tokens import Route, access
@@ -20,26 +21,6 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 _NUMBERS = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The numbers."}
-
-
-class Live(Documented):
-    """Whether the process works."""
-
-    status: str
-
-
-class Health(Documented):
-    """The state of the service and its vault."""
-
-    status: str
-    database: str
-    keys: str
-    pin_lag: int | None
-    ledger_length: int | None
-    pending_erasures: int | None
-    oldest_pending_seconds: float | None
-    waiting: int
-    verified: dict[str, Any] | None
 
 
 @router.get(

@@ -5,35 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from armnesia.service.api.answers import Documented, answer
+from armnesia.service.answer_types import CertificateFile, CertificatesToReissue, LedgerHead, LedgerPage
+from armnesia.service.api.answers import answer
 from armnesia.service.api.deletions import EntryNumber
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Route, access
 from armnesia.vault import Role, Vault
 
 router = APIRouter(tags=["ledger"], route_class=Route)
-
-
-class LedgerPage(Documented):
-    """Some entries of the ledger."""
-
-    head: str
-    entries: list[dict[str, Any]]
-    next: int | None
-
-
-class LedgerHead(Documented):
-    """The head of the ledger."""
-
-    head: str
-
-
-class CertificateFile(Documented):
-    """A certificate as its file has it."""
-
-    body: dict[str, Any]
-    signature: str
-    opening: None
 
 
 @router.get("/v1/ledger", summary="The ledger", **access(Role.READER, model=LedgerPage))
@@ -71,6 +50,20 @@ def _page(vault: Vault, after: int, most: int) -> tuple[str, list[dict[str, Any]
 async def show_head(request: Request) -> JSONResponse:
     """The number and the hash of the last entry."""
     return answer({"head": str(await done(service_of(request).worker.read(lambda vault: vault.head)))})
+
+
+@router.get(
+    "/v1/certificates",
+    summary="The certificates to issue again",
+    description="They were signed with a key that was compromised; `armnesia finish` signs them again.",
+    **access(Role.READER, model=CertificatesToReissue),
+)
+async def list_certificates(request: Request) -> JSONResponse:
+    """The numbers of their ledger entries."""
+    head, numbers = await done(
+        service_of(request).worker.read(lambda vault: (str(vault.head), vault.certificates_to_reissue()))
+    )
+    return answer({"head": head, "to_reissue": numbers})
 
 
 @router.get(

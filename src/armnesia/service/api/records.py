@@ -10,7 +10,8 @@ from starlette.responses import Response
 
 from armnesia.core.errors import ArmnesiaError, Fault, InvalidLogError, OtherColumnsError
 from armnesia.core.messages import any_of
-from armnesia.service.api.answers import Body, Documented, answer
+from armnesia.service.answer_types import RecordsAdded
+from armnesia.service.api.answers import Body, answer
 from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import done, service_of
@@ -54,17 +55,6 @@ class Records(Body):
     id: ColumnName = "id"
     replace: bool = Field(False, description="Rows come in the place of the records with their ids.")
     dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
-
-
-class RecordsAdded(Documented):
-    """What was done with the rows."""
-
-    rows: int
-    added: int
-    already_there: int
-    suppressed: int
-    head: str
-    dry_run: bool
 
 
 @router.post(

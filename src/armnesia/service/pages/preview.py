@@ -1,7 +1,7 @@
 """What a request would do, by the vault's own method and, beside it, by the others that its policy allows."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,15 +118,18 @@ class Previewed:
 def preview_request(vault: Vault, prepared: Prepared) -> Previewed:
     """Preview a request; one that the vault holds in other spellings is a question, not an error."""
     named: dict[str, Any] = {prepared.kind: list(prepared.names)}
+    budget = _budget(vault.configuration)
+    methods = [{}, *({"unlearner": name, **budget} for name in UNLEARNERS)]
     try:
-        preview = vault.preview(**named, exactly=prepared.exactly)
+        own, *others = vault.preview_methods(**named, methods=methods, exactly=prepared.exactly)
     except SimilarNameError as error:
         nothing = vault.preview(**named, exactly=True)
         return Previewed(nothing, (), error.similar)
-    if preview.release is None:
-        return Previewed(preview, (), {})
-    own = _method(preview, own=True)
-    return Previewed(preview, _likeliest_first(own, *_others(vault, named, own)), {})
+    if isinstance(own, ArmnesiaError):
+        raise own
+    if own.release is None:
+        return Previewed(own, (), {})
+    return Previewed(own, _likeliest_first(_method(own, own=True), *_others(own, others)), {})
 
 
 def _likeliest_first(own: Method, *others: Method) -> tuple[Method, ...]:
@@ -137,24 +140,19 @@ def _likeliest_first(own: Method, *others: Method) -> tuple[Method, ...]:
     )
 
 
-def _others(vault: Vault, named: Mapping[str, Any], own: Method) -> list[Method]:
-    """The other unlearners that the policy allows, at the vault's budget or else the largest allowed."""
-    budget = _budget(vault.configuration)
-    found = []
-    for name in UNLEARNERS:
-        if name == own.name:
-            continue
-        try:
-            preview = vault.preview(**named, exactly=True, unlearner=name, **budget)
-        except ArmnesiaError:  # the policy does not allow it, or it cannot answer this request
-            continue
-        if preview.fallback_because is None and preview.release is not None:
-            found.append(_method(preview, own=False))
+def _others(own: Preview, others: Iterable[Preview | ArmnesiaError]) -> list[Method]:
+    """The other unlearners, without those that the policy does not allow, or that cannot answer."""
+    found = [
+        _method(each, own=False)
+        for each in others
+        if isinstance(each, Preview) and each.fallback_because is None and each.unlearner != own.unlearner
+    ]
     levels = list(Level)
     return sorted(found, key=lambda each: (levels.index(each.guarantee.level), each.changes))
 
 
 def _budget(configuration: Configuration) -> dict[str, Any]:
+    """That of the vault, or else the largest that its policy allows."""
     if configuration.epsilon or configuration.delta:
         return {"epsilon": configuration.epsilon, "delta": configuration.delta}
     return {"epsilon": configuration.policy.max_epsilon, "delta": configuration.policy.max_delta}

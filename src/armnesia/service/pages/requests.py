@@ -1,5 +1,6 @@
 """What is to be done: requests of controllers, pending erasures, and certificates to be issued again."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +19,7 @@ from armnesia.vault.keys.canonical_json import parse_time
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 
 router = APIRouter(route_class=PageRoute)
-_MOST, _SEARCHED = 20, 1_000
+_MOST, _SEARCHED, _MOST_LISTED = 20, 1_000, 200
 _DAYS = timedelta(days=30)
 _OBSTACLES = {
     "similar-name": "The vault holds nothing under a name in this request, but records under a nearly equal"
@@ -38,7 +39,9 @@ _STATUS_WORDS = {
 @router.get("/page/requests", **needs(Role.OPERATOR))
 async def show_requests(request: Request, visitor: Signed) -> Response:
     """The queue, the requests of this session, and the last deletions of all."""
-    found = await done(service_of(request).worker.write(lambda vault: _facts(vault, visitor.token)))
+    jobs = list(visitor.session.jobs)
+    answered = {job.result["sequence"] for _, job in jobs if job.result is not None}
+    found = await done(service_of(request).worker.write(lambda vault: _facts(vault, visitor.token, answered)))
     desk: Desk | None = getattr(request.app.state, "desk", None)
     for each in found["subject_requests"]:
         each["next_try"] = None if desk is None else desk.next_try(each["id"])
@@ -46,12 +49,13 @@ async def show_requests(request: Request, visitor: Signed) -> Response:
         **found,
         "opendsr": desk is not None,
         "sees_all": visitor.token.role is Role.ADMIN,
-        "jobs": list(visitor.session.jobs),
+        "jobs": jobs,
     }
     return rendered(request, "requests.html", values)
 
 
-def _facts(vault: Vault, token: Token) -> dict[str, Any]:
+def _facts(vault: Vault, token: Token, answered: Iterable[int]) -> dict[str, Any]:
+    """What is in the vault; `answered` are the ledger entries of the requests of this session."""
     own = [
         each
         for each in vault.subject_requests()
@@ -59,12 +63,23 @@ def _facts(vault: Vault, token: Token) -> dict[str, Any]:
     ]
     own.sort(key=lambda each: (each.status in (COMPLETED, "cancelled"), each.due))
     last = [each for each in newest_first(vault, _SEARCHED) if each.kind in CERTIFIED][:_MOST]
+    pending, reissue = vault.pending_erasures(), vault.certificates_to_reissue()
     return {
-        "subject_requests": [_subject_request(each) for each in own[:200]],
-        "pending": vault.pending_erasures(),
-        "to_reissue": vault.status().to_reissue,
+        "subject_requests": [_subject_request(each) for each in own[:_MOST_LISTED]],
+        "pending": pending,
+        "pending_due": None if pending.since is None else _due(pending.since),
+        "to_reissue": reissue[:_MOST_LISTED],
+        "n_to_reissue": len(reissue),
         "deletions": [_deletion(vault, each) for each in last],
+        "answered": {
+            number: _deletion(vault, vault.ledger(after=number - 1, most=1)[0]) for number in answered
+        },
     }
+
+
+def _due(time: str) -> str:
+    """When what was pending at this time has to be done."""
+    return time_text(parse_time(time) + _DAYS)
 
 
 def _subject_request(request: SubjectRequest) -> dict[str, Any]:
@@ -88,5 +103,5 @@ def _deletion(vault: Vault, entry: Entry) -> dict[str, Any]:
         "time": entry.time,
         "held": entry.kind == "forget",
         "erasure": vault.deletion(entry.sequence)["erasure"],
-        "due": time_text(parse_time(entry.time) + _DAYS),
+        "due": _due(entry.time),
     }

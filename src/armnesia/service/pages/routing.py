@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from armnesia.service.frame import limit_body
+from armnesia.service.newcomers import TOKEN
 from armnesia.service.pages.sessions import Session, Sessions
 from armnesia.service.pages.templating import is_part, rendered
 from armnesia.service.problems import KINDS, Problem, problem_of
@@ -105,7 +106,7 @@ async def _enter(request: Request, role: Role) -> Response | None:
             raise
         sessions.end(id_)  # its token was revoked, or has expired
         return _to_sign_in(request, True)
-    request.scope["armnesia.token"] = token
+    request.scope[TOKEN] = token
     request.scope[_VISITOR] = Visitor(id_, session, token)
     if not token.role.includes(role):
         raise Problem("forbidden")

@@ -20,7 +20,7 @@ from armnesia.service.pages.templating import rendered
 from armnesia.service.problems import Problem
 from armnesia.service.running import service_of
 from armnesia.vault import Role
-from armnesia.vault.results import token_digest
+from armnesia.vault.tokens import token_digest
 
 router = APIRouter(route_class=PageRoute)
 last_router = APIRouter(route_class=PageRoute)

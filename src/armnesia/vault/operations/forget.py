@@ -1,6 +1,6 @@
 """Forgetting: one transaction from the request to the draft of its certificate."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ from armnesia.unlearners import JointRelease, Release, Rollback, Unlearner
 from armnesia.unlearners.base import Branch
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import (
+    MANAGED,
     Configuration,
     check_joint,
     make_unlearner,
@@ -42,6 +43,7 @@ from armnesia.vault.state.decision_table import (
     unstacked,
 )
 from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
+from armnesia.vault.state.grouped_requests import GroupedRecords, GroupTransaction
 from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.records import DecisionSums, DeletedRecords
 from armnesia.vault.state.sealed_state import State
@@ -173,7 +175,7 @@ def forget_many(
     if all(isinstance(each, ArmnesiaError) for each in asked):
         return [each for each in asked if isinstance(each, ArmnesiaError)]
     with connection.writing() as transaction:
-        answered = [_unless_refused(each, _answer_alone, connection, transaction) for each in asked]
+        answered = _answer_in_groups(connection, transaction, asked)
     state = transaction.state
     if state.configuration.successors:
         warn_of_successors(state.configuration, _FORGET_THERE)
@@ -209,6 +211,54 @@ def _look_up(connection: VaultConnection, target: ErasureTarget, options: Reques
     )
     compared = None if options.exactly else records_compared_before(connection, target)
     return _Asked(target, options, lookup, compared)
+
+
+def _answer_in_groups(
+    connection: VaultConnection, transaction: Transaction, asked: Iterable[_Asked | ArmnesiaError]
+) -> list[_Answered | ArmnesiaError]:
+    """Answer requests in their order: together as long as they are for different people, else one by one."""
+    answered: list[_Answered | ArmnesiaError] = []
+    layout = connection.records.layout
+    for some, targets in _groups(asked, transaction.state.configuration):
+        if len(targets) < 2:
+            answered += [_unless_refused(each, _answer_alone, connection, transaction) for each in some]
+            continue
+        group = GroupTransaction.read_ahead(transaction, layout, targets)
+        grouped = replace(connection, records=GroupedRecords(layout))
+        answered += [_unless_refused(each, _answer_alone, grouped, group) for each in some]
+        group.send(transaction)
+    return answered
+
+
+def _groups(
+    asked: Iterable[_Asked | ArmnesiaError], configuration: Configuration
+) -> Iterator[tuple[list[_Asked | ArmnesiaError], list[ErasureTarget]]]:
+    """Split requests before each that cannot be answered together with those before it.
+
+    Yields some of them, and the targets, in the spelling of the vault, of those that can: none of their names
+    is in two of them.
+    """
+    some, targets, names = list[_Asked | ArmnesiaError](), list[ErasureTarget](), set[str]()
+    for each in asked:
+        target = _target_in_group(each, configuration)
+        if target is None or not names.isdisjoint(target.users):
+            yield some, targets
+            some, targets, names = [], [], set()
+        if target is None:
+            yield [each], []
+            continue
+        some.append(each)
+        targets.append(target)
+        names.update(target.users)
+    yield some, targets
+
+
+def _target_in_group(asked: _Asked | ArmnesiaError, configuration: Configuration) -> ErasureTarget | None:
+    """The people of a request, in the spelling of the vault; None if it has to be answered alone."""
+    if isinstance(asked, ArmnesiaError) or not asked.target.users or configuration.mode != MANAGED:
+        return None
+    target = _or_error(asked.target.normalised, configuration.user_type)
+    return None if isinstance(target, ArmnesiaError) else target
 
 
 def _answer_alone(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:
@@ -289,12 +339,30 @@ def _forgotten(
 
 def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
     """What the request would do now; nothing is written."""
+    (found,) = preview_methods(connection, target, options, [options])
+    if isinstance(found, ArmnesiaError):
+        raise found
+    return found
+
+
+def preview_methods(
+    connection: VaultConnection,
+    target: ErasureTarget,
+    options: RequestOptions,
+    methods: Sequence[RequestOptions],
+) -> list[Preview | ArmnesiaError]:
+    """What the request would do by each of several methods, or why one is refused.
+
+    The people are looked up once, by `options.exactly` and `options.rows`.
+    """
     lookup = connection.records.look_up(
         connection.reading, target, exactly=options.exactly, given=options.rows
     )
     with connection.reading() as transaction:
         state = transaction.state
-        resolved = options.resolve(state.configuration)
+        resolved = [_or_error(method.resolve, state.configuration) for method in methods]
+        if all(isinstance(each, ArmnesiaError) for each in resolved):
+            return [each for each in resolved if isinstance(each, ArmnesiaError)]
         target = target.normalised(state.configuration.user_type)
         history = RequestHistory.read(transaction, target)
         records = connection.records
@@ -306,33 +374,44 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
             holds = partial(records.keys_held, transaction, target, lookup=lookup)
             refuse_similar_names(transaction, target, held, history.suppressed, holds)
         touched = _touched(transaction, sums)
-        unlearner, release, fallback_because = None, None, None
-        decided_again = 0 if state.configuration.by else None
-        method_lines: tuple[str, ...] = ()
         some_not_held = not history.answered_before and len(held) < len(target.users)
         unknown = some_not_held and records.some_without_user(transaction.session)
-        if touched is not None:
-            used, release, _ = _release(state.configuration, touched, resolved)
-            unlearner, fallback_because = used.unlearner.name, used.fallback_because
-            method_lines = used.lines_about(touched.stream, touched.visible, release)
-            if state.configuration.by and not release.guarantee.level.sees_shape:
-                decided_again = len(_released_elsewhere(transaction, touched))
-    keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
-    not_held = tuple(name for name, key in keys if key not in held)
-    return Preview(
-        repeated=history.answered_before,
-        named=len(target.names),
-        held=len(held),
-        unlearner=unlearner,
-        counts=counts_by_action(state, None if touched is None else touched.request),
-        served_before=state.served_action,
+        keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
+        not_held = tuple(name for name, key in keys if key not in held)
+        nothing = Preview(
+            repeated=history.answered_before,
+            named=len(target.names),
+            held=len(held),
+            unlearner=None,
+            counts=counts_by_action(state, None if touched is None else touched.request),
+            served_before=state.served_action,
+            release=None,
+            not_held=() if history.answered_before else not_held,
+            decisions=_described(state, touched) if state.configuration.by else None,
+            decided_again=0 if state.configuration.by else None,
+            may_be_without_user=unknown,
+        )
+        if touched is None:
+            return [each if isinstance(each, ArmnesiaError) else nothing for each in resolved]
+        return [_unless_refused(each, _preview_by, transaction, touched, nothing) for each in resolved]
+
+
+def _preview_by(
+    transaction: Transaction, touched: "Touched", nothing: Preview, resolved: ResolvedRequest
+) -> Preview:
+    """What one method would do with the records that a request touches."""
+    configuration = transaction.state.configuration
+    used, release, _ = _release(configuration, touched, resolved)
+    again = nothing.decided_again
+    if configuration.by and not release.guarantee.level.sees_shape:
+        again = len(_released_elsewhere(transaction, touched))
+    return replace(
+        nothing,
+        unlearner=used.unlearner.name,
         release=release,
-        not_held=() if history.answered_before else not_held,
-        fallback_because=fallback_because,
-        method_lines=method_lines,
-        decisions=_described(state, touched) if state.configuration.by else None,
-        decided_again=decided_again,
-        may_be_without_user=unknown,
+        fallback_because=used.fallback_because,
+        method_lines=used.lines_about(touched.stream, touched.visible, release),
+        decided_again=again,
     )
 
 

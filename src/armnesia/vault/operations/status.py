@@ -19,6 +19,18 @@ from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 
 
+def to_reissue(connection: VaultConnection) -> tuple[int, ...]:
+    """The ledger entries whose certificates were signed with a key that was compromised."""
+    with connection.reading() as transaction:
+        return tuple(_to_reissue(connection, transaction))
+
+
+def _to_reissue(connection: VaultConnection, transaction: Transaction) -> list[int]:
+    if transaction.state.signing_key == 1:  # otherwise the ledger is searched for the history of the keys
+        return []
+    return certificates_to_reissue(transaction.session, read_public_keys(connection, transaction))
+
+
 def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, Any] | None = None) -> Status:
     """Read the state, and try again to erase what could not be erased at once.
 
@@ -31,9 +43,7 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         waiting = tables.count_erasures_after(session, state.erased_through)
         replaced = replaced_since(session)
         sources = connection.records.sources(session)
-        to_reissue = []
-        if state.signing_key > 1:  # the ledger is searched for the history of the keys
-            to_reissue = certificates_to_reissue(session, read_public_keys(connection, transaction))
+        reissue = _to_reissue(connection, transaction)
         records = transaction.count_records()
         pending = purges = None
         if state.configuration.may_erase_at_source:
@@ -54,7 +64,7 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         erasure="complete" if erased or not waiting else "pending",
         digest_key=state.digest_key,
         signing_key=state.signing_key,
-        to_reissue=len(to_reissue),
+        to_reissue=len(reissue),
         sources=sources,
         source_erasures_pending=pending,
         source_purges_pending=purges,

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault.results import SubjectRequest
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.subject_requests import (
     digest_of_body,
@@ -13,6 +12,7 @@ from armnesia.vault.state.subject_requests import (
 )
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.schema import WITH_SERVICE
+from armnesia.vault.subject_requests import SubjectRequest
 
 
 def add_subject_request(connection: VaultConnection, request: SubjectRequest, body: bytes) -> SubjectRequest:

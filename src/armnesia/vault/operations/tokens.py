@@ -9,11 +9,11 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import any_of, shown
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.keys.canonical_json import utc_now
-from armnesia.vault.results import IssuedToken, Role, Token, Tokens, token_digest
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.tokens import read_tokens, token_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.schema import WITH_SERVICE
+from armnesia.vault.tokens import IssuedToken, Role, Token, Tokens, token_digest
 
 _BYTES = 32
 _LONGEST_LIFE = 3650

@@ -49,7 +49,7 @@ def _no_certificate(transaction: Transaction, target: ErasureTarget) -> str:
             " --out-folder"
         )
     digests = [digest for digest, _ in target.suppression_digests(transaction.keyring)]
-    if set(digests) <= SuppressionRows.read(transaction.session, digests).inherited:
+    if set(digests) <= SuppressionRows.read(transaction, digests).inherited:
         before = read_predecessors(transaction)[-1]
         return (
             f"there is no certificate of {listed(target.names)} in this vault: it was forgotten in the vault"

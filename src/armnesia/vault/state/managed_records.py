@@ -99,7 +99,7 @@ class ManagedRecords(Records):
             confirm_absence(session, keys)
         owners = keys if target.users else ()
         to_tallies = remove_from_tallies(session, transaction.keyring, self.layout, owners, rows, texts)
-        return DeletedRecords(_sums(rows), rows, held, to_tallies, texts)
+        return DeletedRecords(sums_of_rows(rows), rows, held, to_tallies, texts)
 
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
@@ -210,7 +210,7 @@ class ManagedRecords(Records):
             some = scan.forgotten[start : start + _AT_ONCE]
             deleted = tables.delete_records(transaction.session, self.layout, "identity", some)
             digests = digests.update(transaction.keyring, "record", deleted)
-            for number, own in _sums(deleted).items():
+            for number, own in sums_of_rows(deleted).items():
                 for arm, count, total, _ in own:
                     before = sums.get((number, arm), (0, 0))
                     sums[number, arm] = (before[0] - count, before[1] - total)
@@ -234,7 +234,7 @@ class ManagedRecords(Records):
         return ()
 
 
-def _sums(rows: Iterable[Row]) -> dict[int, list[tuple[int, int, int, bool]]]:
+def sums_of_rows(rows: Iterable[Row]) -> dict[int, list[tuple[int, int, int, bool]]]:
     """Per decision and arm: how many rows, the sum of their units, and whether all are 0 or 1."""
     units: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for row in rows:

@@ -12,10 +12,10 @@ from armnesia.core.errors import MissingExtraError, VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.keys.canonical_json import read_json, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import SubjectRequest
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import SubjectRequestRow
+from armnesia.vault.subject_requests import SubjectRequest
 
 _VERSION_BYTES, _NONCE_BYTES = 2, 12
 

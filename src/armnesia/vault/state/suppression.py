@@ -42,11 +42,16 @@ class SuppressionRows:
     request: Mapping[bytes, Row] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, session: Session, digests: Sequence[bytes]) -> "SuppressionRows":
+    def read(cls, transaction: Transaction, digests: Sequence[bytes]) -> "SuppressionRows":
         """The rows with these digests in either list."""
         suppressed: dict[bytes, Row] = {}
         request: dict[bytes, Row] = {}
-        for table, digest, text, number, readmitted in tables.read_suppression(session, digests):
+        found: Iterable[Row]
+        if transaction.lists is None:
+            found = tables.read_suppression(transaction.session, digests)
+        else:  # a digest that was not looked up is a mistake, and not a digest without rows
+            found = [row for digest in digests for row in transaction.lists[digest]]
+        for table, digest, text, number, readmitted in found:
             if table == "suppressed":
                 suppressed[digest] = (digest, text, number, readmitted)
             else:
@@ -109,7 +114,7 @@ class RequestHistory:
         own = zip(target.suppression_digests(keyring), alone, strict=True)
         names = [NameDigests(name, kind, request) for (name, kind), request in own]
         digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}
-        rows = SuppressionRows.read(transaction.session, list(digests))
+        rows = SuppressionRows.read(transaction, list(digests))
         held = rows.suppressed
         suppressed = [one.name in held and held[one.name][-1] is None for one in names]
         return cls(whole, names, rows, suppressed, whole in rows.request and all(suppressed))

@@ -5,10 +5,10 @@ from hmac import compare_digest
 
 from armnesia.vault.keys.canonical_json import read_json, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import Role, Token
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import TokenRow
+from armnesia.vault.tokens import Role, Token
 
 
 def token_row(token: Token, digest: bytes, keyring: Keyring) -> TokenRow:

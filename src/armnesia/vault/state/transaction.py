@@ -1,6 +1,6 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +16,7 @@ from armnesia.vault.state.decisions import count_in_decisions
 from armnesia.vault.state.sealed_state import State, StoredState, store_statements
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session, Statement
+from armnesia.vault.storage.database import Row, Session, Statement
 
 CODE = f"armnesia {metadata.version('armnesia')}"
 """The code that writes an entry of the ledger."""
@@ -41,6 +41,10 @@ class Transaction:
     """What the next `store` sends with the state."""
     _appended: Head | None = None
     """The head of the ledger with the entries that were appended since the last `store`."""
+    needs_savepoints: bool = True
+    """Whether an attempt may change tables before it is refused."""
+    lists: Mapping[bytes, list[Row]] | None = None
+    """Rows of the suppression list and of the answered requests, by digest, if they were read ahead."""
 
     @cached_property
     def keyring(self) -> Keyring:
@@ -81,15 +85,18 @@ class Transaction:
         After any other error the whole transaction is rolled back anyway, and the database may have begun.
         """
         before = {**vars(self), "collected": [*self.collected]}
-        tables.set_savepoint(self.session)
+        if self.needs_savepoints:
+            tables.set_savepoint(self.session)
         try:
             yield
         except ArmnesiaError:
-            tables.return_to_savepoint(self.session)
+            if self.needs_savepoints:
+                tables.return_to_savepoint(self.session)
             vars(self).clear()
             vars(self).update(before)
             raise
-        tables.release_savepoint(self.session)
+        if self.needs_savepoints:
+            tables.release_savepoint(self.session)
 
     def store(
         self, state: State, *, digests: TableDigests | None = None, all_keys: Keyring | None = None

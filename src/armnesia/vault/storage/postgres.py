@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -148,8 +150,13 @@ class PostgresSession:
         """Send all statements; their results are awaited before the next statement or the commit."""
         self.await_sent()
         self._sent.enter_context(self._connection.pipeline())
-        for sql, parameters in statements:
-            self._connection.execute(_translated(sql), parameters)
+        cursor = self._connection.cursor()
+        for sql, same in groupby(statements, key=itemgetter(0)):
+            each = [parameters for _, parameters in same]
+            if len(each) == 1:
+                cursor.execute(_translated(sql), each[0])
+            else:  # the text is prepared once
+                cursor.executemany(_translated(sql), each)
 
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query through a cursor on the server."""

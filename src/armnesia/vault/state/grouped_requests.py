@@ -1,0 +1,136 @@
+"""Requests for different people that are answered together: read ahead at once, and stored at once.
+
+On a server each statement is a round trip, after which a thread waits for its turn again. A group has as many
+of them as one request.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.managed_records import ManagedRecords, sums_of_rows
+from armnesia.vault.state.owner_tallies import OWNER, damaged, tally_rows
+from armnesia.vault.state.records import DeletedRecords
+from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_lookup import SourceLookup
+from armnesia.vault.state.table_digests import TableDigests, row_texts
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row
+from armnesia.vault.storage.schema import RecordLayout
+
+_DIGEST = 1  # its place in a row of the lists
+
+
+@dataclass
+class GroupTransaction(Transaction):
+    """The part of a transaction that answers requests for people, none of whom is in two of them.
+
+    What the requests need is here, and what they change is collected until `send`: a refused one leaves
+    nothing. Only the decisions of a vault with key columns are stored one by one, each in a savepoint.
+    """
+
+    layout: RecordLayout = field(kw_only=True)
+    rows: Mapping[bytes, list[Row]] = field(kw_only=True)
+    """The records of the people, by the digest of the person."""
+    tallies: Mapping[bytes, list[Row]] = field(kw_only=True)
+    taken: frozenset[bytes] = frozenset()
+    """The people whose records were deleted."""
+
+    @classmethod
+    def read_ahead(
+        cls, transaction: Transaction, layout: RecordLayout, targets: Sequence[ErasureTarget]
+    ) -> "GroupTransaction":
+        """Read what requests for these people need."""
+        session, keyring = transaction.session, transaction.keyring
+        digests = [digest for target in targets for digest in _digests(target, keyring)]
+        owners = [owner for target in targets for owner in target.row_keys(keyring)]
+        return cls(
+            session,
+            transaction.all_keys,
+            transaction.state,
+            needs_savepoints=bool(transaction.state.configuration.by),
+            layout=layout,
+            lists={digest: [] for digest in digests}
+            | _by(tables.read_suppression(session, digests), _DIGEST),
+            rows=_by(tables.read_records(session, layout, "owner", owners), OWNER),
+            tallies=_by(tables.read_tallies(session, owners), 0),
+        )
+
+    def store(
+        self, state: State, *, digests: TableDigests | None = None, all_keys: Keyring | None = None
+    ) -> None:
+        """Go on with a new state; `send` stores the last one."""
+        self.state = state.changed(head=self._appended or state.head, digests=digests or state.digests)
+        self._appended = None
+
+    def send(self, transaction: Transaction) -> None:
+        """Delete the records and store everything, in the transaction that this is a part of.
+
+        A deletion skips a row that its page does not find, and the row may be found again afterwards.
+        """
+        if self.state is transaction.state:
+            return
+        owners = sorted(self.taken)
+        expected = {row for owner in owners for row in self.rows.get(owner, ())}
+        deleted = tables.delete_records(self.session, self.layout, "owner", owners)
+        if set(deleted) != expected or tables.read_records(self.session, self.layout, "owner", owners):
+            raise damaged()
+        to_tallies = (tables.delete_tally(owner) for owner in owners if owner in self.tallies)
+        transaction.add(*sorted(self.collected, key=itemgetter(0)), *to_tallies)  # the same text at once
+        transaction.store(self.state)
+
+
+class GroupedRecords(ManagedRecords):
+    """The records as the requests of a group see them: without those of people who were forgotten in it."""
+
+    def delete(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+    ) -> DeletedRecords:
+        """Take the rows, check them against the tallies, and add them up."""
+        group, owners = _group(transaction), target.row_keys(transaction.keyring)
+        rows = [row for owner in owners for row in group.rows.get(owner, ())]
+        tallies = {row for owner in owners for row in group.tallies.get(owner, ())}
+        texts = row_texts(rows)
+        if set(tally_rows(transaction.keyring, rows, texts)) != tallies:
+            raise damaged()
+        group.taken |= set(owners)
+        return DeletedRecords(sums_of_rows(rows), rows, {row[OWNER] for row in rows}, [], texts)
+
+    def names_held(
+        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+    ) -> set[bytes]:
+        """By the rows that were read ahead."""
+        return {owner for owner in target.row_keys(transaction.keyring) if owner in _group(transaction).rows}
+
+    def keys_held(
+        self,
+        transaction: Transaction,
+        target: ErasureTarget,
+        keys: Sequence[bytes],
+        lookup: SourceLookup | None,
+    ) -> set[bytes]:
+        """By the tables, in which the people of the group still are."""
+        return super().keys_held(transaction, target, keys, lookup) - _group(transaction).taken
+
+
+def _group(transaction: Transaction) -> GroupTransaction:
+    assert isinstance(transaction, GroupTransaction)
+    return transaction
+
+
+def _digests(target: ErasureTarget, keyring: Keyring) -> set[bytes]:
+    """What the history of a request is looked up by."""
+    requests = [target, *target.one_by_one()]
+    names = {digest for digest, _ in target.suppression_digests(keyring)}
+    return names | {keyring.request_digest(request.to_dict()) for request in requests}
+
+
+def _by(rows: Iterable[Row], place: int) -> dict[bytes, list[Row]]:
+    found: defaultdict[bytes, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row[place]].append(row)
+    return dict(found)
