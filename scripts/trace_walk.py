@@ -38,7 +38,7 @@ _HERE = "--here"
 """Runs one command, by its place among them, in this process."""
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
-    "forget": {"functions": 280, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
+    "forget": {"functions": 281, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
     "decide": {"functions": 100},
 }
 

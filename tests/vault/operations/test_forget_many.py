@@ -5,7 +5,6 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +244,7 @@ def test_what_a_refused_request_collected_is_left_out(place: Place) -> None:
 
 
 @pytest.mark.parametrize("error", [DatabaseError, VaultBusyError])
-@pytest.mark.parametrize("step", ["_look_up", "_answer_asked"])
+@pytest.mark.parametrize("step", ["_look_up", "_answer"])
 def test_what_the_database_refuses_is_no_matter_of_one_request(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, step: str, error: type[VaultError]
 ) -> None:
@@ -282,23 +281,37 @@ def test_what_is_stored_is_told_though_the_database_is_lost_then(
         assert bob.held == 1
 
 
-def test_different_people_are_looked_up_and_stored_at_once(
+def test_the_number_of_statements_does_not_grow_with_a_group(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = ("read_suppression", "read_tallies", "delete_records", "set_savepoint")
-    called = dict.fromkeys(steps, 0)
+    """Statements that are sent together count as one: on a server they are one round trip."""
+    sent = 0
 
-    def counted(name: str, *arguments: Any) -> Any:
-        called[name] += 1
-        return real[name](*arguments)
+    def counted(real: Any, *arguments: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        return real(*arguments)
 
-    real = {name: getattr(tables, name) for name in steps}
-    for name in steps:
-        monkeypatch.setattr(tables, name, partial(counted, name))
-    with filled(place) as vault:
-        results = vault.forget_many([ForgetRequest(users=[name]) for name in ("ann", "bob", "cem", "dan")])
+    def statements_of(*names: str) -> int:
+        nonlocal sent
+        sent = 0
+        results = vault.forget_many([ForgetRequest(users=[name]) for name in names])
         assert all(isinstance(result, Forgotten) for result in results)
-        assert called == {"read_suppression": 1, "read_tallies": 1, "delete_records": 1, "set_savepoint": 0}
+        return sent
+
+    people = [chr(letter) * 3 for letter in range(ord("a"), ord("z"))]
+    rows = {"action": ["A"] * 15, "reward": [1] * 15, "user": people[:5] * 3}
+    with place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:
+        vault.ingest(rows, user="user")
+        with vault._connection.database.reading() as session:
+            kind = type(session)
+        for name in ("query", "execute", "execute_together"):
+            real = getattr(kind, name)
+            monkeypatch.setattr(kind, name, lambda *arguments, real=real: counted(real, *arguments))
+        assert statements_of(*people[:3]) == statements_of(*people[3:5])
+        # Other spellings of people who have no rows are looked up for each request.
+        assert statements_of(*people[5:8]) > statements_of(*people[8:10])
+        monkeypatch.undo()
         assert vault.n_records == 0
         assert vault.verify().holds
 

@@ -134,7 +134,7 @@ class _Asked(NamedTuple):
 
 
 class _Answered(NamedTuple):
-    """A request in the spelling of the vault, the state that it found, and the answer."""
+    """A request in the spelling of the vault, the states before and after it, and what it deleted."""
 
     target: ErasureTarget
     before: State
@@ -142,7 +142,7 @@ class _Answered(NamedTuple):
     keyring: Keyring
     looked_up: bool
     """Whether it was looked up at the sources of an external vault."""
-    answer: "_Answer | None"
+    deletion: "_Deletion | None"
     """None if the same request was answered before."""
 
 
@@ -150,18 +150,19 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
     """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
     asked = _look_up(connection, target, options)
     with connection.writing() as transaction:
-        answered = _answer_asked(connection, transaction, asked)
-        answer, head, erased = answered.answer, transaction.state.head, connection.database.erases_at_once
+        answered = _answer(connection, transaction, asked)
+        deletion, head = answered.deletion, transaction.state.head
+        expected = connection.database.erases_at_once
         # A server still stores the request meanwhile; nothing is handed out before the commit.
-        certificate = None if answer is None else _signed(answered, answer, head, erased)
+        certificate = None if deletion is None else _signed(answered, deletion, head, expected)
     if answered.before.configuration.successors:
         warn_of_successors(answered.before.configuration, _FORGET_THERE)
-    if answer is None or certificate is None:
+    if deletion is None or certificate is None:
         return _repeated(connection, transaction.state, answered.target)
-    if connection.erase(head) != erased:
-        erased = not erased
-        certificate = _signed(answered, answer, head, erased)
-    return _forgotten(connection, answered, answer, certificate, head, erased)
+    erased = connection.erase(head)
+    if erased != expected:
+        certificate = _signed(answered, deletion, head, erased)
+    return _forgotten(connection, answered, deletion, certificate, head, erased)
 
 
 def forget_many(
@@ -221,11 +222,11 @@ def _answer_in_groups(
     layout = connection.records.layout
     for some, targets in _groups(asked, transaction.state.configuration):
         if len(targets) < 2:
-            answered += [_unless_refused(each, _answer_alone, connection, transaction) for each in some]
+            answered += [_unless_refused(each, _attempt, connection, transaction) for each in some]
             continue
         group = GroupTransaction.read_ahead(transaction, layout, targets)
-        grouped = replace(connection, records=GroupedRecords(layout))
-        answered += [_unless_refused(each, _answer_alone, grouped, group) for each in some]
+        grouped = replace(connection, records=GroupedRecords(layout, group))
+        answered += [_unless_refused(each, _attempt, grouped, group) for each in some]
         group.send(transaction)
     return answered
 
@@ -261,56 +262,56 @@ def _target_in_group(asked: _Asked | ArmnesiaError, configuration: Configuration
     return None if isinstance(target, ArmnesiaError) else target
 
 
-def _answer_alone(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:
+def _attempt(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:
     """Answer one of several requests: if it is refused, the transaction is as before."""
     with transaction.attempt():
-        return _answer_asked(connection, transaction, asked)
+        return _answer(connection, transaction, asked)
 
 
-def _answer_asked(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:
+def _answer(connection: VaultConnection, transaction: Transaction, asked: _Asked) -> _Answered:
     """Answer a request in the spelling, and within the configuration, of the vault."""
     before, keyring = transaction.state, transaction.keyring
     resolved = asked.options.resolve(before.configuration)  # refused before anything is looked up
     target = asked.target.normalised(before.configuration.user_type)
     if asked.compared == before.digests.record:
         resolved = replace(resolved, exactly=True)  # its names were compared with these records
-    answer = _answer(connection, transaction, target, asked.lookup, resolved)
-    return _Answered(target, before, transaction.state, keyring, asked.lookup is not None, answer)
-
-
-def _result(connection: VaultConnection, state: State, erased: bool, answered: _Answered) -> Forgotten:
-    """What one of several requests returns; `state` is the one after all of them."""
-    if answered.answer is None:
-        return _repeated(connection, state, answered.target)
-    certificate = _signed(answered, answered.answer, state.head, erased)
-    return _forgotten(connection, answered, answered.answer, certificate, state.head, erased)
+    deletion = _delete_and_store(connection, transaction, target, asked.lookup, resolved)
+    return _Answered(target, before, transaction.state, keyring, asked.lookup is not None, deletion)
 
 
 def _stored_result(
     connection: VaultConnection, state: State, erased: bool, answered: _Answered | ArmnesiaError
 ) -> Forgotten | ArmnesiaError:
-    """What one of several requests returns; whatever fails now, all of them are stored."""
+    """What one of several requests returns; `state` is the one after all of them.
+
+    Whatever fails now, all of them are stored.
+    """
+    if isinstance(answered, ArmnesiaError):
+        return answered
     try:
-        return _unless_refused(answered, _result, connection, state, erased)
+        if answered.deletion is None:
+            return _repeated(connection, state, answered.target)
+        certificate = _signed(answered, answered.deletion, state.head, erased)
+        return _forgotten(connection, answered, answered.deletion, certificate, state.head, erased)
     except ArmnesiaError as error:
         return error.with_traceback(None)
 
 
-def _signed(answered: _Answered, answer: "_Answer", head: Head, erased: bool) -> Certificate:
+def _signed(answered: _Answered, deletion: "_Deletion", head: Head, erased: bool) -> Certificate:
     """Sign the certificate of a request at a head of the ledger."""
-    return answer.draft.issue(
+    return deletion.draft.issue(
         answered.keyring,
         head=head,
         erasure="complete" if erased else "pending",
-        source=source_claim(answer.draft.body["entry"], ()) if answered.looked_up else None,
-        opening=answer.opening,
+        source=source_claim(deletion.draft.body["entry"], ()) if answered.looked_up else None,
+        opening=deletion.opening,
     )
 
 
 def _forgotten(
     connection: VaultConnection,
     answered: _Answered,
-    answer: "_Answer",
+    deletion: "_Deletion",
     certificate: Certificate,
     head: Head,
     erased: bool,
@@ -320,20 +321,20 @@ def _forgotten(
     return Forgotten(
         repeated=False,
         named=len(answered.target.names),
-        held=len(answer.deleted.held),
-        not_held=tuple(name for name, key in keys if key not in answer.deleted.held),
-        counts=counts_by_action(answered.before, answer.request),
+        held=len(deletion.deleted.held),
+        not_held=tuple(name for name, key in keys if key not in deletion.deleted.held),
+        counts=counts_by_action(answered.before, deletion.request),
         served_before=answered.before.served_action,
         served=answered.after.served_action,
-        release=answer.outcome.release,
-        decisions=answer.decisions,
-        decided_again=answer.outcome.decided_again,
+        release=deletion.outcome.release,
+        decisions=deletion.decisions,
+        decided_again=deletion.outcome.decided_again,
         head=head,
         certificate=certificate,
         pending_because=None if erased else connection.database.erasure_obstacle,
         erasure_steps=None if erased else connection.database.erasure_steps,
-        fallback_because=answer.outcome.fallback_because,
-        may_be_without_user=answer.may_be_without_user,
+        fallback_because=deletion.outcome.fallback_because,
+        may_be_without_user=deletion.may_be_without_user,
     )
 
 
@@ -397,7 +398,7 @@ def preview_methods(
 
 
 def _preview_by(
-    transaction: Transaction, touched: "Touched", nothing: Preview, resolved: ResolvedRequest
+    transaction: Transaction, touched: "_Touched", nothing: Preview, resolved: ResolvedRequest
 ) -> Preview:
     """What one method would do with the records that a request touches."""
     configuration = transaction.state.configuration
@@ -437,12 +438,12 @@ def _repeated(connection: VaultConnection, state: State, target: ErasureTarget) 
     )
 
 
-class _Answer(NamedTuple):
-    """A request that was answered in this transaction."""
+class _Deletion(NamedTuple):
+    """What answering a request in this transaction came to."""
 
     deleted: DeletedRecords
     request: DeletionRequest | None
-    outcome: "Outcome"
+    outcome: "_Outcome"
     may_be_without_user: bool
     decisions: tuple[TouchedDecision, ...] | None
     """Those that were touched; None in a vault without key columns."""
@@ -450,13 +451,13 @@ class _Answer(NamedTuple):
     opening: Mapping[str, Any] | None
 
 
-def _answer(
+def _delete_and_store(
     connection: VaultConnection,
     transaction: Transaction,
     target: ErasureTarget,
     lookup: SourceLookup | None,
     resolved: ResolvedRequest,
-) -> _Answer | None:
+) -> _Deletion | None:
     """Delete the records, decide and store; None if the same request was answered before."""
     history = RequestHistory.read(transaction, target)
     if history.answered_before:
@@ -479,10 +480,10 @@ def _answer(
     request = None if touched is None else touched.request
     some_not_held = len(deleted.held) < len(target.users)
     unknown = some_not_held and records.some_without_user(transaction.session)
-    return _Answer(deleted, request, outcome, unknown, decisions, draft, opening)
+    return _Deletion(deleted, request, outcome, unknown, decisions, draft, opening)
 
 
-class Touched(NamedTuple):
+class _Touched(NamedTuple):
     """The decisions that a request takes records from, and these records."""
 
     decisions: list[VaultDecision]
@@ -493,7 +494,7 @@ class Touched(NamedTuple):
     """Its records of offered arms: all that an unlearner sees of it."""
 
 
-def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
+def _touched(transaction: Transaction, sums: DecisionSums) -> _Touched | None:
     """Read the decisions that a request takes records from; None if it takes none."""
     if not sums:
         return None
@@ -506,23 +507,23 @@ def _touched(transaction: Transaction, sums: DecisionSums) -> Touched | None:
             offered = dict(zip(numbers, stream.offered, strict=True))
             seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
             visible = joint_request(numbers, seen, state.configuration)
-        return Touched(decisions, stream, request, visible)
+        return _Touched(decisions, stream, request, visible)
     assert state.decision is not None  # it has the records
     stream = state.decision.statistics.stream(state.configuration)
     alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
     if alone is None:
         return None
     if stream.offered is None:
-        return Touched([state.decision], stream, alone, alone)
+        return _Touched([state.decision], stream, alone, alone)
     found = DeletionRequest.from_sums(
         stream.statistics, [own for own in sums[FIRST] if stream.offered[own[0]]]
     )
     nothing = ArmStatistics.empty(state.actions, state.configuration.reward_range)
-    return Touched([state.decision], stream, alone, found or DeletionRequest(nothing, binary=True))
+    return _Touched([state.decision], stream, alone, found or DeletionRequest(nothing, binary=True))
 
 
 def _described(
-    state: State, touched: Touched | None, served: Sequence[Hashable] | None = None
+    state: State, touched: _Touched | None, served: Sequence[Hashable] | None = None
 ) -> tuple[TouchedDecision, ...]:
     """What a request does in each decision that it touches; `served` are the released arms."""
     if touched is None:
@@ -542,7 +543,7 @@ def _described(
     )
 
 
-class Outcome(NamedTuple):
+class _Outcome(NamedTuple):
     """What a request comes to: what the ledger says of it, and the state after it."""
 
     kind: str
@@ -556,12 +557,12 @@ class Outcome(NamedTuple):
     """See `Forgotten`."""
 
 
-def _decide(transaction: Transaction, touched: Touched | None, resolved: ResolvedRequest) -> Outcome:
+def _decide(transaction: Transaction, touched: _Touched | None, resolved: ResolvedRequest) -> _Outcome:
     """Release an arm in each decision and roll the statistics back, if there were records."""
     before = transaction.state
     if touched is None:
         again = 0 if before.configuration.by else None
-        return Outcome("nothing_held", {}, before, None, decided_again=again)
+        return _Outcome("nothing_held", {}, before, None, decided_again=again)
     used, release, stream = _release(before.configuration, touched, resolved)
     if isinstance(release, JointRelease):
         served = release.draw()
@@ -578,12 +579,12 @@ def _decide(transaction: Transaction, touched: Touched | None, resolved: Resolve
         facts |= {"kept": True} if kept else {}
         if release.guarantee.level.sees_shape:
             facts["counts"] = list(touched.request.counts.tolist())
-    return Outcome("forget", facts, state, release, served, used.fallback_because, again)
+    return _Outcome("forget", facts, state, release, served, used.fallback_because, again)
 
 
 def _with_released(
     transaction: Transaction,
-    touched: Touched,
+    touched: _Touched,
     release: JointRelease,
     stream: Stream,
     served: Sequence[Hashable],
@@ -605,7 +606,7 @@ def _with_released(
     return put_decisions(transaction, state, changed), len(others)
 
 
-def _released_elsewhere(transaction: Transaction, touched: Touched) -> set[int]:
+def _released_elsewhere(transaction: Transaction, touched: _Touched) -> set[int]:
     """The numbers of the other decisions that serve what an earlier request released."""
     if not transaction.state.configuration.may_serve_releases:
         return set()
@@ -613,7 +614,7 @@ def _released_elsewhere(transaction: Transaction, touched: Touched) -> set[int]:
     return set(numbers) - {each.number for each in touched.decisions}
 
 
-def _keep_their_arm(touched: Touched, guarantee: Guarantee) -> list[bool]:
+def _keep_their_arm(touched: _Touched, guarantee: Guarantee) -> list[bool]:
     """Which touched decisions keep the served arm: those that lose records of no arm that they offer.
 
     Such records have no influence. Where the level conceals which decisions were touched, all decide again.
@@ -625,7 +626,7 @@ def _keep_their_arm(touched: Touched, guarantee: Guarantee) -> list[bool]:
 
 def _joint_facts(
     state: State,
-    touched: Touched,
+    touched: _Touched,
     release: JointRelease,
     used: ResolvedRequest,
     served: Sequence[Hashable],
@@ -651,7 +652,7 @@ def _store(
     target: ErasureTarget,
     deleted: DeletedRecords,
     history: RequestHistory,
-    outcome: Outcome,
+    outcome: _Outcome,
     covers: str,
 ) -> tuple[CertificateDraft, Mapping[str, Any] | None]:
     """Store the outcome, its ledger entry and the draft of its certificate; return the latter's opening."""
@@ -681,7 +682,7 @@ def _store(
 
 
 def _release(
-    configuration: Configuration, touched: Touched, resolved: ResolvedRequest
+    configuration: Configuration, touched: _Touched, resolved: ResolvedRequest
 ) -> tuple[ResolvedRequest, Release | JointRelease, Stream]:
     """The release, within the policy, and the stream without the records.
 
@@ -718,7 +719,7 @@ def _release(
     return exact, release, later
 
 
-def _with_kept_arms(touched: Touched, release: Release | JointRelease) -> Release | JointRelease:
+def _with_kept_arms(touched: _Touched, release: Release | JointRelease) -> Release | JointRelease:
     """The release, which is the served arm in decisions that keep it."""
     kept = np.flatnonzero(_keep_their_arm(touched, release.guarantee))
     if not kept.size:

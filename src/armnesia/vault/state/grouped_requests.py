@@ -1,7 +1,8 @@
 """Requests for different people that are answered together: read ahead at once, and stored at once.
 
 On a server each statement is a round trip, after which a thread waits for its turn again. A group has as many
-of them as one request.
+of them as one request, if its people have rows and their names are not spelled as numbers: otherwise other
+spellings are looked up for each request.
 """
 
 from collections import defaultdict
@@ -16,6 +17,7 @@ from armnesia.vault.state.owner_tallies import OWNER, damaged, tally_rows
 from armnesia.vault.state.records import DeletedRecords
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_lookup import SourceLookup
+from armnesia.vault.state.suppression import history_digests
 from armnesia.vault.state.table_digests import TableDigests, row_texts
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -46,7 +48,7 @@ class GroupTransaction(Transaction):
     ) -> "GroupTransaction":
         """Read what requests for these people need."""
         session, keyring = transaction.session, transaction.keyring
-        digests = [digest for target in targets for digest in _digests(target, keyring)]
+        digests = [digest for target in targets for digest in history_digests(target, keyring)[-1]]
         owners = [owner for target in targets for owner in target.row_keys(keyring)]
         return cls(
             session,
@@ -64,6 +66,7 @@ class GroupTransaction(Transaction):
         self, state: State, *, digests: TableDigests | None = None, all_keys: Keyring | None = None
     ) -> None:
         """Go on with a new state; `send` stores the last one."""
+        assert all_keys is None, "requests make no new keys"
         self.state = state.changed(head=self._appended or state.head, digests=digests or state.digests)
         self._appended = None
 
@@ -87,11 +90,15 @@ class GroupTransaction(Transaction):
 class GroupedRecords(ManagedRecords):
     """The records as the requests of a group see them: without those of people who were forgotten in it."""
 
+    def __init__(self, layout: RecordLayout, group: GroupTransaction) -> None:
+        super().__init__(layout)
+        self._group = group
+
     def delete(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DeletedRecords:
         """Take the rows, check them against the tallies, and add them up."""
-        group, owners = _group(transaction), target.row_keys(transaction.keyring)
+        group, owners = self._group, target.row_keys(transaction.keyring)
         rows = [row for owner in owners for row in group.rows.get(owner, ())]
         tallies = {row for owner in owners for row in group.tallies.get(owner, ())}
         texts = row_texts(rows)
@@ -104,7 +111,7 @@ class GroupedRecords(ManagedRecords):
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> set[bytes]:
         """By the rows that were read ahead."""
-        return {owner for owner in target.row_keys(transaction.keyring) if owner in _group(transaction).rows}
+        return (set(target.row_keys(transaction.keyring)) & self._group.rows.keys()) - self._group.taken
 
     def keys_held(
         self,
@@ -114,19 +121,7 @@ class GroupedRecords(ManagedRecords):
         lookup: SourceLookup | None,
     ) -> set[bytes]:
         """By the tables, in which the people of the group still are."""
-        return super().keys_held(transaction, target, keys, lookup) - _group(transaction).taken
-
-
-def _group(transaction: Transaction) -> GroupTransaction:
-    assert isinstance(transaction, GroupTransaction)
-    return transaction
-
-
-def _digests(target: ErasureTarget, keyring: Keyring) -> set[bytes]:
-    """What the history of a request is looked up by."""
-    requests = [target, *target.one_by_one()]
-    names = {digest for digest, _ in target.suppression_digests(keyring)}
-    return names | {keyring.request_digest(request.to_dict()) for request in requests}
+        return super().keys_held(transaction, target, keys, lookup) - self._group.taken
 
 
 def _by(rows: Iterable[Row], place: int) -> dict[bytes, list[Row]]:

@@ -90,6 +90,16 @@ class NameDigests(NamedTuple):
     """Of the request for this name alone."""
 
 
+def history_digests(target: ErasureTarget, keyring: Keyring) -> tuple[bytes, list[NameDigests], list[bytes]]:
+    """The digest of a request, those of its names, and all that its history is looked up by."""
+    whole = keyring.request_digest(target.to_dict())
+    alone = [whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()]
+    own = zip(target.suppression_digests(keyring), alone, strict=True)
+    names = [NameDigests(name, kind, request) for (name, kind), request in own]
+    digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}
+    return whole, names, list(digests)
+
+
 @dataclass(frozen=True)
 class RequestHistory:
     """What the lists say of a request as a whole, and of each of its names."""
@@ -106,15 +116,8 @@ class RequestHistory:
     @classmethod
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "RequestHistory":
         """Look a request up, whose names are spelled as the vault does."""
-        keyring = transaction.keyring
-        whole = keyring.request_digest(target.to_dict())
-        alone = [
-            whole if one is target else keyring.request_digest(one.to_dict()) for one in target.one_by_one()
-        ]
-        own = zip(target.suppression_digests(keyring), alone, strict=True)
-        names = [NameDigests(name, kind, request) for (name, kind), request in own]
-        digests = {whole, *(digest for one in names for digest in (one.name, one.request_alone))}
-        rows = SuppressionRows.read(transaction, list(digests))
+        whole, names, digests = history_digests(target, transaction.keyring)
+        rows = SuppressionRows.read(transaction, digests)
         held = rows.suppressed
         suppressed = [one.name in held and held[one.name][-1] is None for one in names]
         return cls(whole, names, rows, suppressed, whole in rows.request and all(suppressed))
