@@ -223,7 +223,7 @@ class TableSource(Source):
             return super().has_several_values(name)
         found: set[str | None] = set()
         for piece in self._pieces(f"SELECT DISTINCT {self.told_apart(name)} FROM {self._quoted}"):
-            found |= {label_text(value) for value, *_ in piece} - {None}
+            found |= set(map(label_text, self._values([value for value, *_ in piece]))) - {None}
             if len(found) > 1:
                 return True
         return False
