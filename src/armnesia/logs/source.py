@@ -348,7 +348,7 @@ class Source(ABC):
         """
         wanted = Selection(role, frozenset(texts), user_type)
         found: set[str] = set()
-        for raw in self.by_scan().raw_rows(CHUNK, None):
+        for raw in self.raw_rows(CHUNK, None):
             labels = raw.users if role == "user" else raw.ids or []
             found |= {each for each in set(labels) if each is not None and _is_like(each, wanted)}
         return found
@@ -357,10 +357,6 @@ class Source(ABC):
         """The users or ids of all rows, in chunks; one may be in several."""
         for raw in self.raw_rows(CHUNK, None):
             yield {each for each in (raw.users if role == "user" else raw.ids or []) if each is not None}
-
-    def by_scan(self) -> Self:
-        """The same source, read without an index."""
-        return self
 
     def holds_bytes(self, role: str) -> bool:
         """Whether the users or ids are bytes, of which only a reading of all tells what texts they are."""

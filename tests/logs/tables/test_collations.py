@@ -120,3 +120,21 @@ def test_an_external_vault_forgets_who_is_named(
         assert vault.forget(records=["x1"], exactly=True).records == len(held)
         assert vault.verify().holds
         assert vault.n_records == len(left) - len(held)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("request_", [{"users": ["ann"]}, {"records": ["X1"]}], ids=["user", "record"])
+def test_rows_of_who_was_named_are_erased_at_the_source(
+    log: dict[str, Any], request_: dict[str, Any], tmp_path: Path
+) -> None:
+    configuration = Configuration(
+        actions=ARMS, mode="external", user_type=UserType.EXACT, may_erase_at_source=True
+    )
+    with fresh_place("sqlite", tmp_path).create(configuration) as vault:
+        vault.ingest(**log, user="user", id="id", ordered_by="number")
+        forgotten = vault.forget(**request_, exactly=True, erase_at_source=True, purge=True)
+        assert forgotten.certificate.body["source"]["state"] == "purged"
+        assert vault.verify().holds
+    source = open_source(**log, action="action", reward="reward", user="user", id="id")
+    left = [id_ for raw in source.raw_rows(10, None) for id_ in raw.ids or []]
+    assert sorted(map(str, left)) == ["x1", "x2", "x3"]

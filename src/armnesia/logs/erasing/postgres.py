@@ -10,17 +10,24 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.columns import quoted
-from armnesia.logs.erasing.eraser import not_applied
+from armnesia.logs.erasing.eraser import not_applied, rows_left
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.erasing.table_rows import TableEraser
 from armnesia.logs.limits import CHUNK
-from armnesia.logs.tables.postgres import PostgresSource, not_plain
+from armnesia.logs.tables.postgres import WITHOUT_INDEXES, PostgresSource, not_plain
 from armnesia.logs.values import label_text
 
 _TEXTS = {"text", "varchar"}
-_INDEXED = {"text": "text", "varchar": "text", "int2": "int8", "int4": "int8", "int8": "int8", "uuid": "uuid"}
-"""Types whose text reads as the same value, so that an index finds it, and the type to compare with."""
+_COMPARED_AS = {
+    "text": "text",
+    "varchar": "text",
+    "int2": "int8",
+    "int4": "int8",
+    "int8": "int8",
+    "uuid": "uuid",
+}
+"""Types whose text reads as the same value, and the type to compare with."""
 _TABLE = "SELECT relkind, relispartition FROM pg_class WHERE oid = %s::regclass"
 _OLDER_VIEWS = """
     SELECT count(*) FROM (
@@ -45,6 +52,25 @@ _FILES = """
 
 With the number of each one's file, which is another after it was written again, and null if it has none.
 """
+_HEIRS_WITH_COLUMNS = """
+    WITH RECURSIVE tree (oid) AS (
+        SELECT %(table)s::regclass::oid
+        UNION SELECT inhrelid FROM pg_inherits JOIN tree ON inhparent = tree.oid
+    )
+    SELECT format('%%I.%%I', nspname, relname)
+    FROM tree JOIN pg_class ON pg_class.oid = tree.oid JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE EXISTS (
+        SELECT FROM pg_attribute AS own
+        WHERE own.attrelid = tree.oid AND own.attnum > 0 AND NOT own.attisdropped AND NOT EXISTS (
+            SELECT FROM pg_attribute AS shared
+            WHERE shared.attrelid = %(table)s::regclass AND shared.attnum > 0 AND shared.attname = own.attname
+        )
+    )
+    ORDER BY 1
+"""
+"""The tables that inherit from the table and have columns that it lacks."""
+_WITH_INDEXES = WITHOUT_INDEXES.replace("= off", "TO DEFAULT")
+_MOST_DEFERRALS = 3
 _DEAD = "deleted rows are in the table's files until it is purged"
 _SEEN = "deleted rows are in the table's files: other transactions could still see them when it was purged"
 _NOT_WRITTEN = (
@@ -77,6 +103,13 @@ class PostgresEraser(TableEraser[Any]):
                 f"rows of {self._location!r} cannot be erased: it must be a table; it is a view or a foreign"
                 " table"
             )
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Delete the rows in one transaction; look again when it is committed, which runs triggers too."""
+        erasure = super().apply(plan, people)
+        if self.plan(people) is not None:
+            raise rows_left(self._location)
+        return erasure
 
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Write the table again, without the space of deleted rows; it is locked meanwhile."""
@@ -117,53 +150,62 @@ class PostgresEraser(TableEraser[Any]):
         condition = self._narrowed(connection, name, people)
         column, shown = quoted(name), self._source.selected(name)
         sql = (
-            f"SELECT DISTINCT {column}::text, {shown} FROM {self._source.quoted_table}"
+            f'SELECT DISTINCT {column}::text COLLATE "C", {shown} FROM {self._table}'
             f" WHERE {column} IS NOT NULL AND ({condition})"
         )
         keys: list[str] = []
+        connection.execute(WITHOUT_INDEXES)
         with self._psycopg.RawServerCursor(connection, "armnesia_names") as cursor:
             cursor.execute(sql)
             while rows := cursor.fetchmany(CHUNK):
                 labelled = [(key, text) for key, value in rows if (text := label_text(value)) is not None]
                 chosen = set(people.among([text for _, text in labelled]))
                 keys += [key for key, text in labelled if text in chosen]
+        connection.execute(_WITH_INDEXES)  # the server's own look-ups by foreign keys need them
         return frozenset(keys)
 
     def _narrowed(self, connection: Any, name: str, people: People) -> str:
         """SQL that holds for every row of people whose names are known; they are copied to the server."""
         type_ = self._source.type_of(name)
-        if people.selection is None or type_ not in _INDEXED:
+        if people.selection is None or type_ not in _COMPARED_AS:
             return "true"
         _, parameters = self._source.condition(people.selection)  # only values that the type can have
         self._copy(connection, "armnesia_wanted", name, map(str, parameters[0]))
-        condition = f"{quoted(name)} IN (SELECT key::{_INDEXED[type_]} FROM pg_temp.armnesia_wanted)"
+        condition = f"{quoted(name)} IN (SELECT key::{_COMPARED_AS[type_]} FROM pg_temp.armnesia_wanted)"
         if people.selection.plain is not None and type_ in _TEXTS:
             condition += f" OR {not_plain(quoted(name), people.selection.plain)}"
         return condition
 
     def _delete(self, connection: Any, people: People, names: frozenset[str]) -> None:
         name = people.check_column(self._source)
-        column, type_ = quoted(name), self._source.type_of(name)
         self._copy(connection, "armnesia_erased", name, names)
         wanted = "SELECT key FROM pg_temp.armnesia_erased"
-        # By bytes: two names that a collation takes for equal are two people.
-        condition = f'{column}::text COLLATE "C" IN ({wanted})'
-        if type_ in _INDEXED:
-            condition += f" AND {column} IN (SELECT key::{_INDEXED[type_]} FROM pg_temp.armnesia_erased)"
-        self._delete_checked(connection, condition)
+        # By bytes: two names that a collation takes for equal are two people. No index answers this.
+        self._delete_checked(connection, f'{quoted(name)}::text COLLATE "C" IN ({wanted})')
+
+    def _finish_triggers(self, connection: Any) -> None:
+        # Repeated, because a trigger may defer again what its own changes set off.
+        for _ in range(_MOST_DEFERRALS):
+            connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
     def _checksum(self, connection: Any, condition: str, parameters: Sequence[Any]) -> tuple[int, int]:
         # The text of a whole row, by its bytes: equal values such as 1.5 and 1.50 may have two texts.
         hashed = 'hashtextextended((armnesia_row.*)::text COLLATE "C", 0)::numeric'
-        table = f"{self._table} AS armnesia_row"
-        sql = f"SELECT count(*), coalesce(sum({hashed}), 0) FROM {table} WHERE {condition}"
-        count, total = connection.execute(sql, tuple(parameters)).fetchone()
-        return int(count), int(total)
+        heirs = [name for (name,) in connection.execute(_HEIRS_WITH_COLUMNS, {"table": self._table})]
+        count = total = 0
+        connection.execute(WITHOUT_INDEXES)
+        # Rows of a table that inherits are counted twice: with the columns of the table, and with their own.
+        for table in (self._table, *(f"ONLY {heir}" for heir in heirs)):
+            asked = f"SELECT count(*), coalesce(sum({hashed}), 0) FROM {table} AS armnesia_row"
+            found = connection.execute(f"{asked} WHERE {condition}", tuple(parameters)).fetchone()
+            count, total = count + int(found[0]), total + int(found[1])
+        connection.execute(_WITH_INDEXES)
+        return count, total
 
     def _copy(self, connection: Any, table: str, name: str, keys: Iterable[str]) -> None:
         """Hand texts over to a temporary table, which is gone at the end of the transaction.
 
-        They have the collation of the column that they are compared with, so that its index finds them.
+        They have the collation of the column that they are compared with.
         """
         connection.execute(f"DROP TABLE IF EXISTS pg_temp.{table}")
         made = f"SELECT {quoted(name)}::text AS key FROM {self._source.quoted_table} WITH NO DATA"

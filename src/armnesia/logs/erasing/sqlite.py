@@ -15,6 +15,7 @@ from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.erasing.table_rows import TableEraser
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.rows import Selection
+from armnesia.logs.tables.source import table_parts
 from armnesia.logs.tables.sqlite import SqliteSource
 from armnesia.logs.values import label_text
 
@@ -38,6 +39,7 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
     def __init__(self, source: SqliteSource) -> None:
         super().__init__(source)
         self._source = source
+        self._table_in_file = f"main.{quoted(table_parts(str(source.description['table']))[-1])}"
         with self._connected() as connection:
             _check_table(connection, str(source.description["table"]), self._location)
 
@@ -47,6 +49,8 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
         with self._connected() as connection:
             if self._names(connection, people):
                 raise not_applied()
+            # VACUUM copies indexes as they are: one that is damaged may name people who have no rows.
+            connection.execute(f"REINDEX {self._table_in_file}")
             connection.execute("VACUUM")
             ((busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
@@ -56,11 +60,13 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
 
     def _names(self, connection: sqlite3.Connection, people: People) -> frozenset[str]:
         """The names of people as they are spelled in the table."""
-        column = quoted(people.check_column(self._source))
-        condition, parameters = f"{column} IS NOT NULL", tuple[Any, ...]()
+        name = people.check_column(self._source)
+        condition, parameters = f"{quoted(name)} IS NOT NULL", tuple[Any, ...]()
         if people.selection is not None:
             condition, parameters = self._source.condition(people.selection)
-        sql = f"SELECT DISTINCT {column} FROM {self._source.quoted_table} WHERE {condition}"
+        # By bytes and type: values that the column's collation, or SQLite, takes for equal may be two names.
+        sql = f"SELECT DISTINCT {self._source.told_apart(name)} FROM {self._read} WHERE {condition}"
+        self._source.check_indexes(connection, sql, parameters)
         return people.among_all(_labels(connection.execute(sql, parameters)))
 
     def _delete(self, connection: sqlite3.Connection, people: People, names: frozenset[str]) -> None:
@@ -77,7 +83,8 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
     def _checksum(
         self, connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
     ) -> tuple[int, int]:
-        sql = f"SELECT * FROM {self._table} WHERE {condition}"
+        sql = f"SELECT * FROM {self._read} WHERE {condition}"
+        self._source.check_indexes(connection, sql, tuple(parameters))
         count = total = 0
         read_as = connection.text_factory
         connection.text_factory = _any_text
@@ -120,7 +127,7 @@ def _any_text(text: bytes) -> str:
 
 def _labels(cursor: sqlite3.Cursor) -> Iterator[list[str]]:
     while rows := cursor.fetchmany(CHUNK):
-        yield [text for (value,) in rows if (text := label_text(value)) is not None]
+        yield [text for value, *_ in rows if (text := label_text(value)) is not None]
 
 
 def _check_table(connection: sqlite3.Connection, table: str, location: str) -> None:

@@ -24,6 +24,7 @@ class TableEraser(ABC, Generic[Connection]):
     def __init__(self, source: TableSource) -> None:
         self._location = source_name(source.description)
         self._table = source.quoted_table
+        self._read = source.named_to_read()
 
     def plan(self, people: People) -> ErasurePlan | None:
         """Look for the rows; nothing of the table is changed."""
@@ -59,9 +60,13 @@ class TableEraser(ABC, Generic[Connection]):
     def _delete_checked(self, connection: Any, condition: str, parameters: Sequence[Any] = ()) -> None:
         """Delete rows; refuse, before the transaction is committed, if a trigger or rule changed others."""
         others = self._checksum(connection, f"NOT coalesce(({condition}), false)", parameters)
-        connection.execute(f"DELETE FROM {self._table} WHERE {condition}", tuple(parameters))
+        connection.execute(f"DELETE FROM {self._read} WHERE {condition}", tuple(parameters))
+        self._finish_triggers(connection)
         if self._checksum(connection, "true", ()) != others:
             raise rows_changed(self._location, "nothing was changed")
+
+    def _finish_triggers(self, connection: Connection) -> None:
+        """Let triggers run now that would run when the transaction is committed."""
 
     @abstractmethod
     def _connected(self) -> AbstractContextManager[Connection]:

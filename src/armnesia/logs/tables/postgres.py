@@ -34,6 +34,10 @@ _ORDERED_AS = {
     "timestamptz": f"to_char(max({{}}) AT TIME ZONE 'UTC', {_MOMENT})",
 }
 """The highest value as text that means the same in sessions with another DateStyle or time zone."""
+WITHOUT_INDEXES = "; ".join(
+    f"SET LOCAL enable_{kind} = off" for kind in ("indexscan", "indexonlyscan", "bitmapscan")
+)
+"""An index may be damaged, or made by another version of a collation, as after an upgrade of the system."""
 _FEWEST, _MOST = 64, 4096
 """How many rows are fetched first, and at most, at a time."""
 _PIECE_TEXT = 1 << 20
@@ -120,6 +124,17 @@ class PostgresSource(TableSource):
             f" THEN substring({value} FROM 1 FOR {LONGEST_TEXT + 1}) ELSE {value} END"
         )
 
+    def told_apart(self, name: str) -> str:
+        """A column in SQL, with its text where equal values may have two, as with citext and intervals."""
+        value = self.selected(name)
+        return value if self._tells_apart(name) else f'{value}, {quoted(name)}::text COLLATE "C"'
+
+    def _tells_apart(self, name: str) -> bool:
+        """Whether the server takes values of a column for equal only if their texts are."""
+        # It takes 1.5 and 1.50 for equal, whose texts may be two.
+        grouped = _GROUPED - {"numeric"} if self.decimals_as_written else _GROUPED
+        return self._type_of[name] in grouped
+
     def _number(self, name: str) -> str:
         if self._type_of[name] not in _NUMBERS:
             return "NULL::float8"
@@ -150,10 +165,8 @@ class PostgresSource(TableSource):
 
     def _check_types(self) -> None:
         labels = [*self.columns.named().items(), *(("key", name) for name in self.keys)]
-        # The server takes 1.5 and 1.50 for equal, whose texts may be two.
-        grouped = _GROUPED - {"numeric"} if self.decimals_as_written else _GROUPED
         for role, name in labels:
-            if role != "reward" and self._type_of[name] not in grouped:
+            if role != "reward" and not self._tells_apart(name):
                 raise InvalidLogError(
                     f"{rules.described(role, name)} must hold text, numbers, booleans, dates, times or UUIDs"
                     f" to be added up by the server; it holds {self._type_of[name] or 'lists'}"
@@ -164,9 +177,7 @@ class PostgresSource(TableSource):
         raw_cursor = self._psycopg.RawServerCursor
         sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection, raw_cursor(connection, "armnesia_source") as cursor:
-            if self._without_indexes:
-                for kind in ("indexscan", "indexonlyscan", "bitmapscan"):
-                    connection.execute(f"SET LOCAL enable_{kind} = off")
+            connection.execute(WITHOUT_INDEXES)
             cursor.execute(sql, parameters)
             size = _FEWEST
             while rows := cursor.fetchmany(size):
@@ -256,7 +267,7 @@ def not_plain(column: str, plain: str) -> str:
 
 
 def _is_int8(text: str) -> bool:
-    return len(text) <= 20 and text.removeprefix("-").isdecimal() and abs(int(text)) < 2**63
+    return len(text) <= 20 and text.removeprefix("-").isdecimal() and -(2**63) <= int(text) < 2**63
 
 
 def _is_uuid(text: str) -> bool:

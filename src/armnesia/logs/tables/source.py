@@ -1,7 +1,8 @@
 """Decisions in a table of a database: what all databases have in common.
 
 A log is added up by the database, in one statement that all of them understand; a vault reads the rows by a
-cursor.
+cursor. No statement reads an index: one that is damaged, or was made by another version of a collation, would
+hide rows.
 """
 
 import copy
@@ -52,7 +53,6 @@ class TableSource(Source):
         self._table = table
         self._named = ".".join(map(quoted, table_parts(table)))
         self._limits: tuple[str, ...] = ()
-        self._without_indexes = False
         available = self._available()
         super().__init__(columns, available, whole_rows=whole_rows)
         self._names = available
@@ -91,20 +91,14 @@ class TableSource(Source):
     @property
     def _quoted(self) -> str:
         """What rows are selected from, in SQL: the table, or a part of it."""
-        table = self._named_to_read()
+        table = self.named_to_read()
         if not self._limits:
             return table
         return f"(SELECT * FROM {table} WHERE {' AND '.join(self._limits)}) AS part"
 
-    def _named_to_read(self) -> str:
+    def named_to_read(self) -> str:
         """The table in SQL, with what else has to stand where it is named."""
         return self._named
-
-    def by_scan(self) -> Self:
-        """The same table, read without an index."""
-        other = copy.copy(self)
-        other._without_indexes = True
-        return other
 
     def condition(self, selection: Selection) -> tuple[str, tuple[Any, ...]]:
         """SQL that holds for every row of a selection, and for others, with its parameters."""
@@ -219,17 +213,20 @@ class TableSource(Source):
             for raw in self.raw_rows(CHUNK, None):
                 yield from raw.actions
             return
-        action = self.selected(self.columns.action)
+        action = self.told_apart(self.columns.action)
         for piece in self._pieces(f"SELECT DISTINCT {action} FROM {self._quoted} ORDER BY 1"):
-            yield from self._values([label for (label,) in piece])
+            yield from self._values([label for label, *_ in piece])
 
     def has_several_values(self, name: str) -> bool:
         """Ask the database, unless there are conditions."""
         if self.where:
             return super().has_several_values(name)
-        asked = f"SELECT count(DISTINCT {self.selected(name)}) FROM {self._quoted}"
-        ((number,),) = next(self._pieces(asked))
-        return int(number) > 1
+        found: set[str | None] = set()
+        for piece in self._pieces(f"SELECT DISTINCT {self.told_apart(name)} FROM {self._quoted}"):
+            found |= set(map(label_text, self._values([value for value, *_ in piece]))) - {None}
+            if len(found) > 1:
+                return True
+        return False
 
     def tallied_log(
         self, actions: tuple[Hashable, ...] | None, reward_range: tuple[float, float]
@@ -358,6 +355,10 @@ class TableSource(Source):
         except InvalidLogError:
             return False
         return True
+
+    def told_apart(self, name: str) -> str:
+        """A column in SQL, and what else tells values apart that the database takes for equal."""
+        return self.selected(name)
 
     def _some_missing(self, role: str) -> bool:
         name = self._name(self.columns.named()[role])
@@ -491,7 +492,7 @@ class TableSource(Source):
         groups = ", ".join(map(self.selected, names))
         asked = f"SELECT min({value}), max({value}), {groups} FROM {self._quoted}"
         sql, parameters = self._filtered_sql(asked, "", ())
-        query = f"{sql} GROUP BY {groups}", parameters
+        query = f"{sql} GROUP BY {', '.join(map(self.told_apart, names))}", parameters
         ranges = Ranges()
         for rows in in_chunks(self._pieces(*query), CHUNK):
             lows, highs, *columns = map(list, zip(*rows, strict=True))
@@ -589,8 +590,7 @@ class TableSource(Source):
     ) -> tuple[str, tuple[Any, ...]]:
         """A condition that holds for every row of a selection; `parameter` is the number of the first.
 
-        An index can answer it, unless other spellings of users are selected too. It holds for all rows where
-        the database cannot tell.
+        It holds for all rows where the database cannot tell.
         """
 
 

@@ -1,6 +1,7 @@
 """Decisions in a table of an SQLite file."""
 
 import os
+import re
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ _NOT_PLAIN = {
 """Patterns of names that are not plain; one of them matches whatever `Selection.plain` does not."""
 _LONGEST_VALUE = 1 << 20
 """The most bytes of a value that SQLite hands over; a shorter one is checked with its row and column."""
+_READS_INDEX = re.compile(r" USING (COVERING )?INDEX ")
+"""A step of a plan that reads an index of the file, and not one that SQLite makes for the statement."""
 _PIECE = 64
 """How many rows become Python values at a time."""
 
@@ -42,6 +45,7 @@ class SqliteSource(TableSource):
                 f"the URL of an SQLite source must be sqlite:///FILE; got {redacted(url)!r}"
             )
         self._path = os.path.abspath(path)
+        self._checked_files = set[str]()  # parts of the table, which are copies of this source, share it
         super().__init__(f"sqlite:///{self._path}", columns, table=table, whole_rows=whole_rows)
 
     @property
@@ -82,6 +86,10 @@ class SqliteSource(TableSource):
         """A column in SQL, compared by its bytes."""
         return f"{quoted(name)} COLLATE BINARY"  # to other collations, different texts may be equal
 
+    def told_apart(self, name: str) -> str:
+        """A column in SQL, with its type: 2**53 and 2.0**53 are equal and have two texts."""
+        return f"{self.selected(name)}, typeof({quoted(name)})"
+
     def _check_types(self) -> None:
         for role, name in [*self.columns.named().items(), *(("key", name) for name in self.keys)]:
             if role == "reward":
@@ -101,8 +109,7 @@ class SqliteSource(TableSource):
         n_read = 0
         sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection:
-            if self._without_indexes:
-                self._check_indexes(connection, sql, parameters)
+            self.check_indexes(connection, sql, parameters)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             try:
                 cursor = connection.execute(sql, parameters)
@@ -116,19 +123,27 @@ class SqliteSource(TableSource):
                     " name a column of ids with id=... (--id-column)"
                 ) from None
 
-    def _named_to_read(self) -> str:
-        return f"{self._named} NOT INDEXED" if self._without_indexes else self._named
+    def named_to_read(self) -> str:
+        """The table in SQL, of which no index is read."""
+        return f"{self._named} NOT INDEXED"
 
-    def _check_indexes(self, connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> None:
-        """Refuse a statement that reads a damaged index: NOT INDEXED does not reach the tables of a view."""
+    def check_indexes(
+        self, connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...] = ()
+    ) -> None:
+        """Refuse a statement that reads a damaged index; a file is checked once.
+
+        NOT INDEXED does not reach the tables of a view, nor searches in a table WITHOUT ROWID.
+        """
         plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)
-        if not any("INDEX" in step for *_, step in plan):
+        reads_index = any(_READS_INDEX.search(step) for *_, step in plan)
+        if not reads_index or self._path in self._checked_files:
             return
         if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
             raise InvalidLogError(
                 f"source {self._path!r} cannot be read without its indexes, of which one may be damaged:"
                 " SQLite's integrity_check finds a fault in the file; run REINDEX on it, or restore it"
             )
+        self._checked_files.add(self._path)
 
     def _own_names(self) -> tuple[str, str | None]:
         with self._connected() as connection:
@@ -163,7 +178,8 @@ class SqliteSource(TableSource):
         if len(alternatives) > _MOST_PARAMETERS:
             return "1 = 1", ()
         marks = _marks(parameter, len(alternatives))
-        name = quoted(column)
+        # The sign keeps indexes out, also those of a view's tables; no type of a column has to be applied.
+        name = f"+{self.selected(column)}"
         others = ""
         if selection.plain is not None:
             patterns = "".join(f" OR {name} GLOB '{each}'" for each in _NOT_PLAIN[selection.user_type])
