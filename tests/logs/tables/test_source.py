@@ -4,6 +4,7 @@ import datetime as dt
 import sqlite3
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +16,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.identifiers import UserType
 from armnesia.logs import Source, open_source, read_log
 from armnesia.logs.values import label_text
 from armnesia.vault import Configuration
@@ -189,6 +191,35 @@ def test_lists_and_objects_are_no_labels(type_: str, value: Any, schema: Schema)
         read_log(schema.url, table=table, action="arm", reward="won", user="page", actions=["A"])
 
 
+@pytest.mark.parametrize(("type_", "by_index"), [("bigint", True), ("uuid", True), ("text", False)])
+def test_a_server_looks_people_up_by_an_index_where_names_are_no_text(
+    schema: Schema, type_: str, by_index: bool
+) -> None:
+    made = "md5(i::text)::uuid" if type_ == "uuid" else f"i::text::{type_}"
+    schema.connection.execute(
+        f"CREATE TABLE {schema.name}.log AS SELECT 'A' AS arm, 1 AS won, {made} AS who"
+        " FROM generate_series(1, 5000) AS t(i)"
+    )
+    schema.connection.execute(f"CREATE INDEX ON {schema.name}.log (who); ANALYZE {schema.name}.log")
+    read = (
+        f"SELECT coalesce(sum(idx_scan), 0)::int FROM pg_stat_user_indexes WHERE schemaname = '{schema.name}'"
+    )
+
+    def reads_of_indexes() -> int:
+        schema.connection.execute("SELECT pg_stat_clear_snapshot()")
+        return int(schema.connection.execute(read).fetchall()[0][0])
+
+    source = open_source(schema.url, table=f"{schema.name}.log", **NAMES)
+    user = "d3d94468-02a4-4259-755d-38e6d163e820" if type_ == "uuid" else "10"
+    assert source.labels_like("user", {user}, UserType.EXACT) == {user}  # what confirms that nobody is missed
+    assert reads_of_indexes() == 0
+    assert users_of(source, users={user}) == [user]
+    deadline = time.monotonic() + 10
+    while by_index and not reads_of_indexes() and time.monotonic() < deadline:
+        time.sleep(0.05)  # a server counts when a connection has ended
+    assert reads_of_indexes() == by_index
+
+
 @pytest.mark.parametrize("number", [-(2**63), -(2**63) + 1, 2**63 - 1])
 def test_the_outermost_integers_are_looked_up(schema: Schema, number: int) -> None:
     table = schema.create(
@@ -292,6 +323,7 @@ def test_a_table_on_postgresql_needs_psycopg_and_says_so(monkeypatch: pytest.Mon
 
 WITHOUT_EXTRAS = """
 import sys
+import time
 from armnesia.logs import read_log
 log = read_log(sys.argv[1], table="log", action="arm", reward="won", user="who", actions=["A", "B"])
 assert log.statistics().counts.tolist() == [3, 2]

@@ -172,12 +172,19 @@ class PostgresSource(TableSource):
                     f" to be added up by the server; it holds {self._type_of[name] or 'lists'}"
                 )
 
-    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
+    def _looks_up_by_index(self, role: str) -> bool:
+        """Of integers and UUIDs: their order is no collation, which an upgrade of the system may change."""
+        return self._type_of[self.columns.named()[role]] in {*_INTEGERS, "uuid"}
+
+    def _pieces(
+        self, sql: str, parameters: tuple[Any, ...] = (), *, by_index: bool = False
+    ) -> Iterator[list[tuple[Any, ...]]]:
         # A raw cursor has parameters $1, so that a percent sign in a name needs no escape.
         raw_cursor = self._psycopg.RawServerCursor
         sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection, raw_cursor(connection, "armnesia_source") as cursor:
-            connection.execute(WITHOUT_INDEXES)
+            if not by_index:
+                connection.execute(WITHOUT_INDEXES)
             cursor.execute(sql, parameters)
             size = _FEWEST
             while rows := cursor.fetchmany(size):

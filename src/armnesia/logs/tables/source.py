@@ -1,8 +1,8 @@
 """Decisions in a table of a database: what all databases have in common.
 
 A log is added up by the database, in one statement that all of them understand; a vault reads the rows by a
-cursor. No statement reads an index: one that is damaged, or was made by another version of a collation, would
-hide rows.
+cursor. No statement reads an index, because one that is damaged, or was made by another version of a
+collation, would hide rows; except that a server looks people up by an index where names are no text.
 """
 
 import copy
@@ -507,8 +507,10 @@ class TableSource(Source):
         """Stream the rows of one snapshot, in the order of the database; positions count what it returns."""
         sql = f"SELECT {', '.join(map(self.selected, self._read))} FROM {self._quoted}"
         condition, parameters = ("", ()) if selection is None else self.condition(selection)
+        by_index = selection is not None and self._looks_up_by_index(selection.role)
+        sql, parameters = self._filtered_sql(sql, condition, parameters)
         first = 0
-        for rows in in_chunks(self._pieces(*self._filtered_sql(sql, condition, parameters)), chunk):
+        for rows in in_chunks(self._pieces(sql, parameters, by_index=by_index), chunk):
             positions: Sequence[int] = range(first, first + len(rows))
             columns = (self._values(list(column)) for column in zip(*rows, strict=True))
             values = dict(zip(self._read, columns, strict=True))
@@ -572,9 +574,15 @@ class TableSource(Source):
     def _available(self) -> list[str]:
         """The names of the table's columns."""
 
+    def _looks_up_by_index(self, role: str) -> bool:
+        """Whether an index may be read to find the rows of people, or those with ids."""
+        return False
+
     @abstractmethod
-    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
-        """Run a query, and yield a few of its rows at a time."""
+    def _pieces(
+        self, sql: str, parameters: tuple[Any, ...] = (), *, by_index: bool = False
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Run a query, and yield a few of its rows at a time; `by_index`, if an index may be read."""
 
     @abstractmethod
     def _satisfied(self, condition: Condition, parameter: int) -> tuple[str, str, tuple[Any, ...]]:

@@ -176,7 +176,9 @@ class SparkSource(TableSource):
             return f"{column} {operator} timestamp_micros(CAST({value} AS BIGINT))"
         return f"{column} {operator} CAST({value} AS {type_})"
 
-    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
+    def _pieces(
+        self, sql: str, parameters: tuple[Any, ...] = (), *, by_index: bool = False
+    ) -> Iterator[list[tuple[Any, ...]]]:
         sql, parameters = self._bounded(sql, parameters)
         numbered = {f"p{number}": value for number, value in enumerate(parameters, start=1)}
         frames = {name: value for name, value in numbered.items() if isinstance(value, type(self._frame))}

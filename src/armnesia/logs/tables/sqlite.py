@@ -105,7 +105,9 @@ class SqliteSource(TableSource):
     def _size(self, name: str) -> str:
         return f"length(CAST({quoted(name)} AS BLOB))"
 
-    def _pieces(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
+    def _pieces(
+        self, sql: str, parameters: tuple[Any, ...] = (), *, by_index: bool = False
+    ) -> Iterator[list[tuple[Any, ...]]]:
         n_read = 0
         sql, parameters = self._bounded(sql, parameters)
         with self._connected() as connection:
