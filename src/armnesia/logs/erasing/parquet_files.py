@@ -163,9 +163,11 @@ class ParquetEraser:
 
 def _column_in(part: LogFiles, source: FileSource, role: str) -> FileColumn:
     """The column of a role in a single file, where it may stand at another place."""
-    names = [name for name, _ in part.columns]
-    place = names.index(source.columns.named()[role])
-    return FileColumn(f"c{place}", part.columns[place][1], is_text=False)
+    names, name = [name for name, _ in part.columns], source.columns.named()[role]
+    place = names.index(name)
+    return FileColumn(
+        f"c{place}", part.columns[place][1], is_text=False, signed_bounds=name in part.signed_bounds
+    )
 
 
 def _real_path(path: str) -> str:

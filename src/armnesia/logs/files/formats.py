@@ -67,6 +67,12 @@ class LogFiles:
     """Each file for itself, if there are several."""
     largest_chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
     """By column of a single Parquet file: the most bytes that it has in a row group, uncompressed."""
+    signed_bounds: frozenset[str] = frozenset()
+    """Columns whose lowest and highest values a Parquet file has in the order of signed bytes only.
+
+    Writers of old did so (parquet-mr before 1.10). DuckDB takes them to be in the order of unsigned bytes,
+    and would leave out rows with other names than ASCII, and rows beside them.
+    """
     partitions: Partitions = field(default_factory=Partitions)
     """What the names of folders say; `columns` ends with these columns, which are text."""
 
@@ -271,7 +277,10 @@ def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
         _refuse_hidden_places(first, others)
     stamps = tuple(stamp for file in files for stamp in file.stamps)
     n_rows = sum(file.n_rows for file in files)
-    return LogFiles(tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files))
+    signed = frozenset[str]().union(*(file.signed_bounds for file in files))
+    return LogFiles(
+        tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files), signed_bounds=signed
+    )
 
 
 def _refuse_hidden_places(first: LogFiles, others: Sequence[LogFiles]) -> None:
@@ -356,13 +365,24 @@ def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | Non
     n_rows = dict(ask("SELECT file_name, num_rows FROM parquet_file_metadata($files)"))
     largest: dict[str, dict[str, int]] = {path: {} for path in paths}
     in_groups: dict[str, set[int]] = {path: set() for path in paths}
+    signed: dict[str, set[str]] = {path: set() for path in paths}
     for chunks in column_chunks(ask):
         if chunks.expands is not None and (wanted is None or chunks.column in wanted):
             raise _unreadable(chunks.path, chunks.expands)
         largest[chunks.path][chunks.column] = chunks.largest
         in_groups[chunks.path].add(chunks.n_rows)
+        if chunks.has_signed_bounds:
+            signed[chunks.path].add(chunks.column)
     opened_files = [
-        LogFiles((path,), format_, columns_of[path], n_rows[path], (stamp,), largest_chunks=largest[path])
+        LogFiles(
+            (path,),
+            format_,
+            columns_of[path],
+            n_rows[path],
+            (stamp,),
+            largest_chunks=largest[path],
+            signed_bounds=frozenset(signed[path]),
+        )
         for path, stamp in zip(paths, stamps, strict=True)
     ]
     for file in opened_files:
@@ -393,6 +413,8 @@ class ColumnChunks(NamedTuple):
     """The most bytes of a chunk, uncompressed."""
     expands: str | None
     """Why the column is refused; None if no chunk expands too much."""
+    has_signed_bounds: bool
+    """Whether a chunk has its lowest and highest values in the old order only; see `LogFiles`."""
 
 
 def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[ColumnChunks]:
@@ -401,10 +423,12 @@ def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[Colum
         "SELECT file_name, path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size),"
         " min_by([row_group_id, total_compressed_size, total_uncompressed_size], row_group_id)"
         f" FILTER (total_uncompressed_size > {LARGEST_EXPANDED}"
-        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size)"
+        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size),"
+        " bool_or((stats_min IS NOT NULL AND stats_min_value IS NULL)"
+        " OR (stats_max IS NOT NULL AND stats_max_value IS NULL))"
         " FROM parquet_metadata($files) GROUP BY file_name, column_id, path_in_schema"
     )
-    for path, column, n_rows, largest, expanding in found:
+    for path, column, n_rows, largest, expanding, signed in found:
         reason = None
         if expanding is not None:
             row_group, compressed, size = expanding
@@ -413,7 +437,7 @@ def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[Colum
                 f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
                 f" {MOST_EXPANSION}-fold"
             )
-        yield ColumnChunks(path, column, n_rows, largest, reason)
+        yield ColumnChunks(path, column, n_rows, largest, reason, bool(signed))
 
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:

@@ -74,6 +74,8 @@ class GroupedFiles:
     """The types of the table's columns that can be read, as DuckDB spells them."""
     expanding: tuple[tuple[str, str, str], ...]
     """Files and columns that expand too much, and why they are refused."""
+    signed_bounds: frozenset[str]
+    """Columns as the files name them; see `LogFiles`."""
 
     @classmethod
     def of(cls, snapshot: TableSnapshot) -> "GroupedFiles":
@@ -82,12 +84,12 @@ class GroupedFiles:
         stamps = tuple(_checked_stamp(snapshot, file) for file in files)
         n_rows = _count_rows(snapshot, files) - sum(file.n_removed for file in files)
         groups = tuple(_groups(snapshot, files))
+        chunks = list(column_chunks(lambda sql: _ask(snapshot, sql, files)))
         expanding = tuple(
-            (chunks.path, chunks.column, chunks.expands)
-            for chunks in column_chunks(lambda sql: _ask(snapshot, sql, files))
-            if chunks.expands is not None
+            (each.path, each.column, each.expands) for each in chunks if each.expands is not None
         )
-        return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding)
+        signed = frozenset(each.column for each in chunks if each.has_signed_bounds)
+        return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding, signed)
 
 
 def _checked_stamp(snapshot: TableSnapshot, file: DataFile) -> Stamp:
