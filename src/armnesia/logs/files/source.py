@@ -65,6 +65,7 @@ class FileSource(Source):
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
         self._files = self._opened(path, None if whole_rows and columns.id is None else columns.wanted())
         self._files.partitions.check(columns.wanted())
+        self._files.check_names(columns.wanted())
         names = [name for name, _ in self._files.columns]
         super().__init__(columns, names, whole_rows=whole_rows)
         self._is_csv = self._files.format.delimiter is not None
@@ -213,6 +214,7 @@ class FileSource(Source):
                     f"source {self._location!r} has changed since the log was read; read it again"
                 )
         self._files.partitions.check(wanted)
+        self._files.check_names(wanted)
         names = [name for name, _ in self._files.columns]
         rules.check_found(role, wanted, names)
         found = []
