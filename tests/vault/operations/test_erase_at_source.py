@@ -18,6 +18,7 @@ from armnesia.vault.ledger.certificate import CertificateDraft
 from tests.databases import Place
 from tests.logs.erasing.stores import IcebergStore, Row, Store, in_order, made_rows, name_of
 from tests.logs.files.old_statistics import write_old_statistics
+from tests.logs.lakes.tables import add_actions, edit_commit
 from tests.vault.erasable_logs import (
     KINDS,
     PERMITTED,
@@ -340,6 +341,24 @@ def test_sources_that_cannot_be_erased_are_refused_before_anybody_is_forgotten(
         with pytest.raises(UnsupportedError, match="rows of CSV files cannot be erased"):
             vault.forget(users=["ann"], erase_at_source=True)
         assert vault.head == head
+
+
+def test_a_table_that_a_purge_would_damage_is_refused_before_anybody_is_forgotten(
+    delta: Store, sqlite_place: Place
+) -> None:
+    delta.with_parts(1)
+
+    def change(actions: list[dict[str, Any]]) -> None:
+        for added in add_actions(actions):
+            added["path"] = f"file://{delta.folder}/{added['path']}"
+
+    edit_commit(delta.folder, 0, change)
+    with counted_vault(sqlite_place, delta) as vault:
+        head = vault.head
+        with pytest.raises(UnsupportedError, match="its log names files by absolute paths"):
+            vault.forget(users=[FIRST], erase_at_source=True, purge=True, ignore_retention=True)
+        assert vault.head == head
+    assert len(list(delta.folder.glob("*.parquet"))) == 1
 
 
 def test_all_rows_in_files_with_old_statistics_are_forgotten(tmp_path: Path, sqlite_place: Place) -> None:
