@@ -327,10 +327,10 @@ def test_sidecars_that_a_checkpoint_may_need_stay(table: DeltaStore, monkeypatch
 
 def test_which_checkpoints_need_sidecars(table: DeltaStore) -> None:
     table.with_parts(1)
+    folder = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}"))
     names = pa.array([None, {"path": "a.parquet"}], pa.struct({"path": pa.string()}))
     for number, stored in enumerate(({"add": names}, {"sidecar": names}, {"sidecar": names[:1]})):
         pq.write_table(pa.table(stored), table.folder / "_delta_log" / f"{number:020}.checkpoint.parquet")
-    folder = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}", 0))
     paths = [f"_delta_log/{number:020}.checkpoint.parquet" for number in range(3)]
     assert [folder._has_sidecars(path) for path in paths] == [False, True, False]
     assert folder._has_sidecars(f"_delta_log/{3:020}.checkpoint.1.json")
@@ -561,6 +561,49 @@ def test_files_that_no_metadata_name_are_purged(lake: IcebergStore) -> None:
     assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
     assert in_order(lake.rows()) == before
+
+
+@pytest.mark.parametrize("name", ["data/000000_0", "data/part-0.PARQUET", "day=1/part-0.parquet", "x/y.orc"])
+def test_files_of_any_name_that_no_metadata_name_are_seen(lake: IcebergStore, name: str) -> None:
+    """As in tables that were migrated, after another tool let their snapshots expire."""
+    lake.with_parts(1)
+    folder = Path(lake.table().location().removeprefix("file://"))
+    (folder / name).parent.mkdir(exist_ok=True)
+    pq.write_table(arrow_rows(made_rows(1)), folder / name, compression="none")
+    for harmless in ("metadata/version-hint.text", "day=1/.part-0.parquet.crc", "_SUCCESS"):
+        (folder / harmless).parent.mkdir(exist_ok=True)
+        (folder / harmless).touch()
+    plan, _ = erase(lake)
+    before = in_order(lake.rows())
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    is_own = name.startswith("data/")
+    assert (folder / name).exists() != is_own, "other programs may need what is elsewhere"
+    assert erasure.state == (SourceState.PURGED if is_own else SourceState.LOGICALLY_DELETED)
+    assert any("may hold rows and are not removed" in each for each in erasure.remains) != is_own
+    (folder / name).unlink(missing_ok=True)
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert in_order(lake.rows()) == before
+
+
+def test_files_of_a_table_that_was_migrated_are_purged(
+    lake: IcebergStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not in the folder data; the plan names them, also after an interruption."""
+    rows = lake.with_parts(1)
+    path = Path(lake.table().location().removeprefix("file://")) / "day=1" / "part-0.parquet"
+    path.parent.mkdir()
+    pq.write_table(arrow_rows(made_rows(1)), path, compression="none")
+    lake.table().add_files([f"file://{path}"])
+    plan, _ = erase(lake)
+    noted = lake.eraser().with_removals(plan)
+    assert noted.removals == (f"file://{path}",)
+    with monkeypatch.context() as patched:
+        patched.setattr(TableFiles, "remove", raise_oserror)
+        with pytest.raises(InvalidLogError, match="pyiceberg failed"):
+            lake.eraser().purge(noted, PEOPLE, ignore_retention=True)
+    cut_metadata_log(lake)
+    assert lake.eraser().purge(noted, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert found_in(lake.contents(), gone([*rows, *made_rows(1)])) == set()
 
 
 def test_a_purge_that_was_interrupted_after_the_expiry_is_finished(
