@@ -19,8 +19,8 @@ from armnesia.logs.files.formats import LogFiles
 
 _ARROW = "ARROW:schema"
 _OF_WRITERS = ("pandas", "iceberg.schema", "parquet.avro.schema", "writer.model.name", "geo")
-_OF_SPARK = "org.apache.spark"
-"""Keys whose values describe columns, or the writer."""
+_BEGIN_OF_WRITERS = ("org.apache.spark", "PARQUET:", "ARROW:extension:")
+"""Keys, and beginnings of keys, whose values describe columns or the writer."""
 _LISTS = re.compile(r"""[,;|\n\r\t"'=\[\]{}()<>]+""")
 _WORDS = re.compile(r"""[\s,;:|"'=\[\]{}()<>]+""")
 _SHORTEST_NAME, _SHORTEST_NUMBER = 3, 5
@@ -64,7 +64,7 @@ def named_in_metadata(files: LogFiles, people: People, others: Collection[str] =
 
 def _names_in(key: str, value: bytes) -> set[str]:
     """What may be a name in a value of the metadata."""
-    if key in _OF_WRITERS or key.startswith(_OF_SPARK):
+    if key in _OF_WRITERS or key.startswith(_BEGIN_OF_WRITERS):
         return set()
     if key == _ARROW:
         return {name for inner, text in _metadata_in_schema(value) for name in _names_in(inner, text)}
