@@ -147,7 +147,7 @@ class LogFiles:
         """Refuse columns of which a Parquet file has several, or which DuckDB cannot tell from others."""
         for name in sorted(wanted):
             for file in self.parts or (self,):
-                shown = f"column {name!r} of source {file.paths[0]!r}"
+                shown = f"column {name!r} of source {file.shown!r}"
                 if file.stored_names.count(name) > 1:
                     raise InvalidLogError(f"{shown} is there more than once; name each column once")
                 if name in file.stored_names and name not in dict(file.columns):
