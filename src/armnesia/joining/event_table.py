@@ -82,7 +82,8 @@ class EventTable:
         if name in names:
             at = names.index(name)
             kind = self.files.columns[at][1]
-            found = FileColumn(f"c{at}", kind, is_text=kind == "VARCHAR")
+            signed = name in self.files.signed_bounds
+            found = FileColumn(f"c{at}", kind, is_text=kind == "VARCHAR", signed_bounds=signed)
         else:
             outer, dot, inner = name.partition(".")
             if not dot or outer not in names:

@@ -53,6 +53,7 @@ from tests.logs.lakes.tables import (
     iceberg_files,
     inline_vector,
     set_features,
+    vector_in_file,
 )
 
 ERASED = [name_of(1), name_of(2)]
@@ -248,6 +249,128 @@ def test_delta_tables_that_are_refused(table: DeltaStore, options: Any, reason: 
         table.eraser().plan(PEOPLE)
 
 
+def name_by_absolute_paths(store: DeltaStore) -> None:
+    """As some writers do; deltalake takes such files for old ones."""
+
+    def change(actions: list[dict[str, Any]]) -> None:
+        for added in add_actions(actions):
+            added["path"] = f"file://{store.folder}/{added['path']}"
+
+    edit_commit(store.folder, 0, change)
+
+
+def test_a_table_with_absolute_paths_is_refused(table: DeltaStore) -> None:
+    """Also before a purge, which would remove files of the present version."""
+    table.with_parts(1)
+    name_by_absolute_paths(table)
+    with pytest.raises(UnsupportedError, match="its log names files by absolute paths"):
+        table.eraser()
+    with pytest.raises(UnsupportedError, match="its log names files by absolute paths"):
+        DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}")).remove_data_files(at_once=True)
+    assert len(list(table.folder.glob("*.parquet"))) == 1
+
+
+def write_sidecar(store: DeltaStore) -> Path:
+    """A checkpoint of version 2, as in tables with the feature v2Checkpoint, with all files in a sidecar."""
+    log = store.folder / "_delta_log"
+    actions = [json.loads(line) for each in range(3) for line in commit_text(store, each).splitlines()]
+    added = [action["add"] for action in actions if "add" in action]
+    (metadata,) = [action for action in actions if "metaData" in action]
+    features = {"readerFeatures": ["v2Checkpoint"], "writerFeatures": ["v2Checkpoint"]}
+    protocol = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
+    values = pa.map_(pa.string(), pa.string())
+    kinds = {"path": pa.string(), "partitionValues": values, "size": pa.int64(), "stats": pa.string()}
+    kinds |= {"modificationTime": pa.int64(), "dataChange": pa.bool_()}
+    rows = [{name: [] if name == "partitionValues" else each[name] for name in kinds} for each in added]
+    path = log / "_sidecars" / "8f3f0d4e-1ef7-4d5c-8b25-0f6a2c8b0b11.parquet"
+    path.parent.mkdir()
+    removed = pa.struct({"path": pa.string(), "dataChange": pa.bool_()})
+    stored = {"add": pa.array(rows, pa.struct(kinds)), "remove": pa.nulls(len(rows), removed)}
+    pq.write_table(pa.table(stored), path, compression="none")
+    sidecar = {"path": path.name, "sizeInBytes": path.stat().st_size, "modificationTime": 0}
+    lines = [{"checkpointMetadata": {"version": 2}}, protocol, metadata, {"sidecar": sidecar}]
+    checkpoint = log / f"{2:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    checkpoint.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    for version in range(2):  # as a clean-up of the log does
+        (log / f"{version:020}.json").unlink()
+    return path
+
+
+def rows_in_files(store: DeltaStore) -> list[Row]:
+    """Where deltalake does not know a feature by which pyarrow would read the table."""
+    paths = (uri.removeprefix("file://") for uri in delta_table(store).file_uris())
+    return [row for path in paths for row in tuples(pq.ParquetFile(path).read())]
+
+
+def test_sidecars_of_earlier_checkpoints_are_purged(table: DeltaStore) -> None:
+    rows = table.with_parts()
+    path = write_sidecar(table)
+    assert b"minValues" in path.read_bytes(), "the trap is there"
+    plan, erasure = erase(table)
+    assert any("further files in the folder of the log may name people" in each for each in erasure.remains)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert (erasure.state, len(erasure.remains)) == (SourceState.PURGED, 1)
+    assert not path.exists()
+    assert in_order(rows_in_files(table)) == others(rows)
+
+
+def test_sidecars_that_a_checkpoint_may_need_stay(table: DeltaStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = table.with_parts()
+    path = write_sidecar(table)
+    plan, _ = erase(table)
+    monkeypatch.setattr(DeltaFolder, "_has_sidecars", lambda *_: True)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert path.exists()
+    assert any("further files in the folder of the log may name people" in each for each in erasure.remains)
+    assert in_order(rows_in_files(table)) == others(rows)
+
+
+def test_which_checkpoints_need_sidecars(table: DeltaStore) -> None:
+    table.with_parts(1)
+    folder = DeltaFolder(delta_reading.DeltaLog(f"delta:{table.folder}"))
+    names = pa.array([None, {"path": "a.parquet"}], pa.struct({"path": pa.string()}))
+    for number, stored in enumerate(({"add": names}, {"sidecar": names}, {"sidecar": names[:1]})):
+        pq.write_table(pa.table(stored), table.folder / "_delta_log" / f"{number:020}.checkpoint.parquet")
+    paths = [f"_delta_log/{number:020}.checkpoint.parquet" for number in range(3)]
+    assert [folder._has_sidecars(path) for path in paths] == [False, True, False]
+    assert folder._has_sidecars(f"_delta_log/{3:020}.checkpoint.1.json")
+    assert not folder._has_sidecars(f"_delta_log/{3:020}.json")
+
+
+def test_commits_that_were_not_finished_are_purged(table: DeltaStore) -> None:
+    rows, log = table.with_parts(1), table.folder / "_delta_log"
+    for name in ("_commit_9f1c.json.tmp", f".{0:020}.json.77.tmp", "_staged_commits/0.json"):
+        (log / name).parent.mkdir(exist_ok=True)
+        (log / name).write_bytes((log / f"{0:020}.json").read_bytes())
+    plan, _ = erase(table)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert not list(log.glob("*.tmp")) + list(log.glob(".*.tmp"))
+    assert any("further files in the folder of the log may name people" in each for each in erasure.remains)
+    (log / "_staged_commits" / "0.json").unlink()
+    assert len(table.eraser().purge(plan, PEOPLE, ignore_retention=True).remains) == 1, "copies"
+    assert found_in(table.contents(), gone(rows)) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "holds_rows"),
+    [
+        ("_temporary/0/part-0.parquet", True),
+        (".part-0.parquet.swp", True),
+        ("_SUCCESS", False),
+        ("page=x/.part-0.parquet.crc", False),
+        ("_symlink_format_manifest/manifest", False),
+    ],
+)
+def test_hidden_files_in_the_folder_of_a_delta_table(table: DeltaStore, name: str, holds_rows: bool) -> None:
+    table.with_parts(1)
+    (table.folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (table.folder / name).touch()
+    plan, _ = erase(table)
+    erasure = table.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert erasure.state == (SourceState.LOGICALLY_DELETED if holds_rows else SourceState.PURGED)
+    assert any(each.startswith("hidden files or folders") for each in erasure.remains) == holds_rows
+
+
 def test_users_by_floats_are_refused(tmp_path: Path) -> None:
     rows = pa.table({"user": [1.5, 2.5], "action": ["A", "B"], "reward": [0.5, 0.25]})
     deltalake.write_deltalake(str(tmp_path / "log"), rows)
@@ -295,6 +418,26 @@ def test_rows_that_are_only_marked_as_deleted_remain(table: DeltaStore) -> None:
         "files of the table hold rows that an earlier deletion has only marked" in each
         for each in erasure.remains
     )
+
+
+def test_files_of_deletion_vectors_are_not_purged(table: DeltaStore) -> None:
+    """Deltalake takes them for old files; without them the table could not be read."""
+    table.append(made_rows(0))
+
+    def mark(actions: list[dict[str, Any]]) -> None:
+        set_features("deletionVectors", enableDeletionVectors="true")(actions)
+        add_actions(actions)[0]["deletionVector"] = vector_in_file(table.folder, [3, 4])
+
+    edit_commit(table.folder, 0, mark)
+    table.append([(name_of(500), "A", 0.5, "page-1"), (name_of(501), "A", 0.5, "page-1")])
+    people = People.named([name_of(500)])
+    plan = table.eraser().plan(people)
+    assert plan is not None
+    table.eraser().apply(plan, people)
+    erasure = table.eraser().purge(plan, people, ignore_retention=True)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert table.open().n_rows() == len(made_rows(0)) - 2 + 1
+    assert found_in(table.contents(), [name_of(500).encode()]) == set()
 
 
 def test_an_append_and_a_compaction_between_plan_and_erasure(table: DeltaStore, lake: IcebergStore) -> None:
@@ -418,6 +561,49 @@ def test_files_that_no_metadata_name_are_purged(lake: IcebergStore) -> None:
     assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert found_in(lake.contents(), gone(rows)) == set()
     assert in_order(lake.rows()) == before
+
+
+@pytest.mark.parametrize("name", ["data/000000_0", "data/part-0.PARQUET", "day=1/part-0.parquet", "x/y.orc"])
+def test_files_of_any_name_that_no_metadata_name_are_seen(lake: IcebergStore, name: str) -> None:
+    """As in tables that were migrated, after another tool let their snapshots expire."""
+    lake.with_parts(1)
+    folder = Path(lake.table().location().removeprefix("file://"))
+    (folder / name).parent.mkdir(exist_ok=True)
+    pq.write_table(arrow_rows(made_rows(1)), folder / name, compression="none")
+    for harmless in ("metadata/version-hint.text", "day=1/.part-0.parquet.crc", "_SUCCESS"):
+        (folder / harmless).parent.mkdir(exist_ok=True)
+        (folder / harmless).touch()
+    plan, _ = erase(lake)
+    before = in_order(lake.rows())
+    erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    is_own = name.startswith("data/")
+    assert (folder / name).exists() != is_own, "other programs may need what is elsewhere"
+    assert erasure.state == (SourceState.PURGED if is_own else SourceState.LOGICALLY_DELETED)
+    assert any("may hold rows and are not removed" in each for each in erasure.remains) != is_own
+    (folder / name).unlink(missing_ok=True)
+    assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert in_order(lake.rows()) == before
+
+
+def test_files_of_a_table_that_was_migrated_are_purged(
+    lake: IcebergStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not in the folder data; the plan names them, also after an interruption."""
+    rows = lake.with_parts(1)
+    path = Path(lake.table().location().removeprefix("file://")) / "day=1" / "part-0.parquet"
+    path.parent.mkdir()
+    pq.write_table(arrow_rows(made_rows(1)), path, compression="none")
+    lake.table().add_files([f"file://{path}"])
+    plan, _ = erase(lake)
+    noted = lake.eraser().with_removals(plan)
+    assert noted.removals == (f"file://{path}",)
+    with monkeypatch.context() as patched:
+        patched.setattr(TableFiles, "remove", raise_oserror)
+        with pytest.raises(InvalidLogError, match="pyiceberg failed"):
+            lake.eraser().purge(noted, PEOPLE, ignore_retention=True)
+    cut_metadata_log(lake)
+    assert lake.eraser().purge(noted, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+    assert found_in(lake.contents(), gone([*rows, *made_rows(1)])) == set()
 
 
 def test_a_purge_that_was_interrupted_after_the_expiry_is_finished(

@@ -1,5 +1,6 @@
 """Erasing rows of Parquet files: what stays the same, what is refused, and faults that are caught."""
 
+import base64
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -252,7 +253,9 @@ def test_types_that_would_change_are_refused(tmp_path: Path) -> None:
         ("_delta_log/00000000000000000000.json", "belongs to a Delta table"),
         ("metadata/00000-1.metadata.json", "belongs to an Iceberg table"),
         (".hoodie/hoodie.properties", "belongs to a Hudi table"),
-        ("data/day=1/_metadata", "a file _metadata beside it has statistics of all files"),
+        ("data/day=1/_metadata", "the file '.*/data/day=1/_metadata' has statistics of all files"),
+        ("data/_metadata", "the file '.*/data/_metadata' has statistics of all files"),
+        ("_common_metadata", "the file '.*/_common_metadata' has statistics of all files"),
     ],
 )
 def test_files_that_other_files_describe_are_refused(tmp_path: Path, described_by: str, reason: str) -> None:
@@ -264,6 +267,96 @@ def test_files_that_other_files_describe_are_refused(tmp_path: Path, described_b
     (tmp_path / described_by).touch()
     with pytest.raises(InvalidLogError, match=reason):
         eraser.plan(People.named([NAMES[1]]))
+
+
+def write_partitions(folder: Path) -> Path:
+    """A data set with a file that describes all of it, as pyarrow, dask and Spark write it."""
+    collected: list[Any] = []
+    table = TABLE.select(["action", "reward", "user"]).append_column("day", [["1", "2"] * 500])
+    pq.write_to_dataset(table, folder, partition_cols=["day"], metadata_collector=collected)
+    schema = table.drop_columns(["day"]).schema
+    pq.write_metadata(schema, folder / "_metadata", metadata_collector=collected)
+    pq.write_metadata(schema, folder / "_common_metadata")
+    return folder
+
+
+def test_statistics_of_a_whole_data_set(tmp_path: Path) -> None:
+    """They are above the folders of the files; a description without statistics names nobody."""
+    folder = write_partitions(tmp_path / "log")
+    people = People.named(NAMES[:1])
+    assert NAMES[0].encode() in (folder / "_metadata").read_bytes(), "the trap is there"
+    with pytest.raises(InvalidLogError, match=r"the file '.*log/_metadata' has statistics .* remove it"):
+        eraser_of(folder).plan(people)
+    gone = eraser_of(folder).apply(eraser_of(folder).empty_plan(), People.named(["nobody"]))
+    assert gone.state == SourceState.LOGICALLY_DELETED
+    assert "files _metadata and _common_metadata" in gone.remains[0]
+    (folder / "_metadata").unlink()
+    erase(folder, people)
+    content = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    assert not any(NAMES[0].encode() in each for each in content)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_named"),
+    [
+        ("max_user", NAMES[1], True),
+        ("range", f'{{"of users": ["{NAMES[0]}", "{NAMES[1]}"]}}', True),
+        (NAMES[1], "best", True),
+        ("max_user", f"{NAMES[1]}0", False),
+        ("org.apache.spark.version", NAMES[1], False),
+    ],
+)
+def test_metadata_of_a_file_that_name_people_are_said(
+    tmp_path: Path, key: str, value: str, is_named: bool
+) -> None:
+    """Also those of a file without rows of them, and in the schema that Arrow stores in code."""
+    table, pattern = TABLE.select(["action", "reward", "user"]), tmp_path / "*.parquet"
+    pq.write_table(table, tmp_path / "a.parquet")
+    people = People.recognised_by(lambda names: [name == NAMES[1] for name in names])
+    others = without(table, NAMES[1])
+    described_so = others.schema.with_metadata({key: value})
+    coded = base64.b64encode(described_so.serialize().to_pybytes())
+    for metadata in ({key: value}, {"ARROW:schema": coded}):
+        with pq.ParquetWriter(tmp_path / "b.parquet", others.schema, store_schema=False) as writer:
+            writer.write_table(others)
+            writer.add_key_value_metadata(metadata)
+        plan = eraser_of(pattern).plan(people) or eraser_of(pattern).empty_plan()
+        erasure = eraser_of(pattern).apply(plan, people)
+        said = "key-value metadata of files may name people; write the files again without them"
+        assert (said in erasure.remains) == is_named
+        assert erasure.state == (SourceState.LOGICALLY_DELETED if is_named else SourceState.PURGED)
+        assert NAMES[1] not in str(erasure)
+
+
+def test_numbers_and_short_words_in_metadata_are_no_names(tmp_path: Path) -> None:
+    users = ["7", "2024", "ab", "31415", "bob"]
+    rows = {"action": ["A"] * 5, "reward": [1] * 5, "user": users}
+    table = pa.table(rows, metadata={"a": "7 of 2024", "ab": "ab", "rows": "31415", "by": "bob"})
+    for name, is_named in zip(users, [False, False, False, True, True], strict=True):
+        pq.write_table(table, tmp_path / "a.parquet")
+        people = People.named([name])
+        plan = eraser_of(tmp_path / "a.parquet").plan(people)
+        assert plan is not None
+        erasure = eraser_of(tmp_path / "a.parquet").apply(plan, people)
+        assert (erasure.state == SourceState.LOGICALLY_DELETED) == is_named
+
+
+def test_views_of_texts_are_erased(tmp_path: Path) -> None:
+    """Files of writers with such types in memory; they are texts in the file."""
+    views = pa.array([[name] for name in TABLE["user"].to_pylist()], pa.list_(pa.string_view()))
+    users = TABLE["user"].cast(pa.string_view())
+    table = TABLE.set_column(1, "user", users).append_column("seen by", views)
+    path = tmp_path / "log.parquet"
+    pq.write_table(table, path, row_group_size=300)
+    before = described(path)
+    erase(path, People.named([NAMES[3]]))
+    assert described(path) == before
+    assert (
+        pq.ParquetFile(path).read().to_pylist()
+        == without(TABLE, NAMES[3])
+        .append_column("seen by", [[[name] for name in TABLE["user"].to_pylist() if name != NAMES[3]]])
+        .to_pylist()
+    )
 
 
 def test_checksums_of_the_old_file_go_with_it(tmp_path: Path) -> None:

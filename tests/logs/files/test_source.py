@@ -416,3 +416,41 @@ def test_rows_are_numbered_as_in_the_file_whatever_its_row_groups(
     for row in (0, sizes[0] - 1, sizes[0], 1700, total - 1):
         alone = read_log({"action": ["A"], "reward": [row / total]}, actions=["A", "B"])
         assert log.request(rows=[row]) == alone.request(rows=[0])
+
+
+def alike(*names: str) -> pa.Table:
+    """Rows with columns of these names, besides those that a log needs."""
+    columns = {"action": ["A", "B"], "reward": [1, 0]}
+    further = [pa.array([f"{at}-ann", "bob"]) for at in range(len(names))]
+    arrays = [*map(pa.array, columns.values()), *further]
+    return pa.Table.from_arrays(arrays, names=[*columns, *names])
+
+
+@pytest.mark.parametrize("whole_rows", [False, True])
+def test_a_column_that_a_parquet_file_has_twice_is_refused(tmp_path: Path, whole_rows: bool) -> None:
+    """Not the first one is taken: names in the other would stay."""
+    pq.write_table(alike("user"), tmp_path / "a.parquet")
+    pq.write_table(alike("user", "page", "user"), tmp_path / "b.parquet")
+    refused = rf"column 'user' of source '{tmp_path}/b.parquet' is there more than once"
+    for path in (tmp_path / "b.parquet", *([] if whole_rows else [tmp_path])):
+        with pytest.raises(InvalidLogError, match=refused):
+            open_source(path, action="action", reward="reward", whole_rows=whole_rows)
+    with pytest.raises(InvalidLogError, match=refused):
+        open_source(tmp_path / "b.parquet", action="action", reward="reward", user=None, where="user = bob")
+    source = open_source(tmp_path, action="action", reward="reward", user=None, whole_rows=False)
+    assert source.n_rows() == 4
+
+
+@pytest.mark.parametrize("others", [("User", "user"), ("user", "User")])
+def test_columns_that_differ_in_case_only(tmp_path: Path, others: tuple[str, str]) -> None:
+    """The first keeps its name in DuckDB; the refusal of the other names a column that is there."""
+    first, second = others
+    pq.write_table(alike(first, second), tmp_path / "a.parquet")
+    source = open_source(tmp_path / "a.parquet", action="action", reward="reward", user=first)
+    assert next(iter(source.rows(["A", "B"], (0, 1)))).users == ["0-ann", "bob"]
+    pq.write_table(alike(second, first), tmp_path / "b.parquet")
+    for path, name in (("a.parquet", second), ("*.parquet", first)):
+        with pytest.raises(InvalidLogError, match=rf"column '{name}' .* cannot be told from '\w+', "):
+            open_source(tmp_path / path, action="action", reward="reward", user=name, whole_rows=False)
+    with pytest.raises(InvalidLogError, match=r"same columns; .*'user \(VARCHAR\)', 'User \(VARCHAR\)'"):
+        open_source(tmp_path / "*.parquet", action="action", reward="reward", user=first)

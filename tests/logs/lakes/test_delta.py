@@ -521,11 +521,31 @@ def test_a_log_stays_at_its_version_until_its_files_are_gone(tmp_path: Path) -> 
     assert len(read_log(name, actions=ACTIONS)) == 2
 
 
-@pytest.mark.parametrize("path", ["s3://other/part.parquet", "/other/part.parquet", "../other/part.parquet"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "s3://other/part.parquet",
+        "/other/part.parquet",
+        "../other/part.parquet",
+        "file:///other/part.parquet",
+        "file:/other/part.parquet",
+    ],
+)
 def test_a_file_of_another_table_is_refused(tmp_path: Path, path: str) -> None:
     name = write_delta(tmp_path / "clicks", CLICKS)
     edit_commit(tmp_path / "clicks", 0, lambda actions: add_actions(actions)[0].update(path=path))
     assert f"its file {path!r} belongs to another table" in refusal(name)
+
+
+def test_a_file_of_the_table_may_have_an_absolute_path(tmp_path: Path) -> None:
+    path = tmp_path / "clicks"
+    name = write_delta(path, CLICKS)
+    (file,) = path.glob("*.parquet")
+    edit_commit(path, 0, lambda actions: add_actions(actions)[0].update(path=f"file://{file}"))
+    assert len(read_log(name, actions=ACTIONS)) == 6
+    outside = f"file://{path}/../clicks 2/{file.name}".replace(" ", "%20")
+    edit_commit(path, 0, lambda actions: add_actions(actions)[0].update(path=outside))
+    assert "belongs to another table" in refusal(name)
 
 
 def test_a_column_that_expands_to_more_than_memory_is_refused(

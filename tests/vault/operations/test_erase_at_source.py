@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,6 +17,8 @@ from armnesia.vault import Certificate, Configuration, LedgerCopy, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from tests.databases import Place
 from tests.logs.erasing.stores import IcebergStore, Row, Store, in_order, made_rows, name_of
+from tests.logs.files.old_statistics import write_old_statistics
+from tests.logs.lakes.tables import add_actions, edit_commit
 from tests.vault.erasable_logs import (
     KINDS,
     PERMITTED,
@@ -338,6 +341,39 @@ def test_sources_that_cannot_be_erased_are_refused_before_anybody_is_forgotten(
         with pytest.raises(UnsupportedError, match="rows of CSV files cannot be erased"):
             vault.forget(users=["ann"], erase_at_source=True)
         assert vault.head == head
+
+
+def test_a_table_that_a_purge_would_damage_is_refused_before_anybody_is_forgotten(
+    delta: Store, sqlite_place: Place
+) -> None:
+    delta.with_parts(1)
+
+    def change(actions: list[dict[str, Any]]) -> None:
+        for added in add_actions(actions):
+            added["path"] = f"file://{delta.folder}/{added['path']}"
+
+    edit_commit(delta.folder, 0, change)
+    with counted_vault(sqlite_place, delta) as vault:
+        head = vault.head
+        with pytest.raises(UnsupportedError, match="its log names files by absolute paths"):
+            vault.forget(users=[FIRST], erase_at_source=True, purge=True, ignore_retention=True)
+        assert vault.head == head
+    assert len(list(delta.folder.glob("*.parquet"))) == 1
+
+
+def test_all_rows_in_files_with_old_statistics_are_forgotten(tmp_path: Path, sqlite_place: Place) -> None:
+    """Also of a person of whom rows are found elsewhere, so that no scan confirms their absence."""
+    folder = tmp_path / "log"
+    folder.mkdir()
+    rows = pa.table({"action": ["A", "B", "A"], "reward": [1, 0, 1], "user": ["zoe", "ömer", "ann"]})
+    pq.write_table(rows, folder / "new.parquet")
+    write_old_statistics(folder / "old.parquet", rows)
+    with sqlite_place.create(PERMITTED) as vault:
+        vault.ingest(str(folder), user="user")
+        assert vault.forget(users=["ömer"], erase_at_source=True).counts == {"A": 0, "B": 2}
+        assert state_of(vault, "ömer") == "purged"
+        assert vault.verify().holds
+    assert all(pq.read_table(path)["user"].to_pylist() == ["zoe", "ann"] for path in folder.iterdir())
 
 
 def test_a_source_that_has_changed_is_refused(vault: Vault, files: Store) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
 from armnesia.logs.columns import quoted
 from armnesia.logs.erasing.delta_commits import TOKEN, new_files, values_of_kind, words_that_may_name
-from armnesia.logs.erasing.delta_files import DeltaFolder
+from armnesia.logs.erasing.delta_files import DeltaFolder, refuse_absolute_paths
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
 from armnesia.logs.erasing.people import People
@@ -22,6 +22,14 @@ from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _RETENTION = ("delta.deletedFileRetentionDuration", "interval 1 week")
+_HIDDEN = (
+    "hidden files or folders (names that begin with _ or a dot) in the folder of the table may hold rows;"
+    " remove them"
+)
+_FURTHER = (
+    "further files in the folder of the log may name people: sidecars of checkpoints, or commits that were"
+    " not finished"
+)
 _COPIES = "copies of the table remain: clones, versions of the object store, backups"
 
 
@@ -29,6 +37,10 @@ class DeltaEraser(LakeEraser[DeltaSource]):
     """A Delta table in a folder or an object store."""
 
     _kind = "delta"
+
+    def __init__(self, source: DeltaSource) -> None:
+        super().__init__(source)
+        refuse_absolute_paths(source.history)
 
     def _opened(self) -> DeltaSource:
         return DeltaSource(self._name, self._columns, table=None, whole_rows=False)
@@ -115,12 +127,14 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         source = self._opened()
         log, last = source.history, source.history.table.version()
         folder = DeltaFolder(log)
+        hidden, further = folder.hidden_files(), folder.further_log_files()
         clean = plan.version if done is None and not plan.deletes else None if done is None else done.after
         later = (log.actions_of(version) or [] for version in range(_after(clean, last), last + 1))
         # By no time: clocks of writers and storages differ.
         old = sorted(folder.unlisted_files() - new_files(later))
-        remains = [*_unlisted(old), *marked_rows(source), *_named_in_log(log, folder.oldest_commit(), clean)]
-        state = SourceState.LOGICALLY_DELETED if old else SourceState.PURGED
+        remains = [*_unlisted(old), *([_HIDDEN] if hidden else []), *marked_rows(source)]
+        remains += [*_named_in_log(log, folder.oldest_commit(), clean), *([_FURTHER] if further else [])]
+        state = SourceState.LOGICALLY_DELETED if old or hidden else SourceState.PURGED
         due = None if done is None or not old else _due(log.actions_of(done.after) or [], log)
         before, after = (None, None) if done is None else done
         return Erasure(state, before, after, (*remains, _COPIES), due)

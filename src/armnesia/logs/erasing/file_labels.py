@@ -27,7 +27,7 @@ def _labels(files: LogFiles, column: FileColumn, selection: Selection | None) ->
         condition, parameters = found.condition, dict(found.parameters)
         # Other spellings of a name are among the texts that are not plain.
         if selection.plain is not None and column.type == "VARCHAR":
-            condition += f" OR NOT regexp_full_match({column.name}, $plain)"
+            condition += f" OR NOT regexp_full_match({column.text()}, $plain)"
             parameters["plain"] = selection.plain
     distinct = f"SELECT DISTINCT {column.name} FROM {files.table} WHERE {condition}"
     sql = f"SELECT {column.text()} FROM ({distinct})"

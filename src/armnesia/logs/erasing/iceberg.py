@@ -29,6 +29,10 @@ _NOT_LISTED = (
     " the storage does not list them, a property names a folder outside of the table's (write.data.path), its"
     " metadata are incomplete, or another table is in the same folder"
 )
+_DOUBTFUL = (
+    "files that no snapshot refers to may hold rows and are not removed: they are outside of the folders data"
+    " and metadata, or the table may refer to them by another location; remove those that nothing needs"
+)
 _COPIES = "copies of the table remain: versions of the object store, backups"
 
 
@@ -147,6 +151,8 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         remains = list(_sentences(table, current, bool(earlier), bool(old_files), is_named))
         if not files.are_all_seen:
             remains.append(_NOT_LISTED)
+        if any(each.is_doubtful for each in old_files):
+            remains.append(_DOUBTFUL)
         is_purged = files.are_all_seen and not earlier and not old_files
         state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
         before, after = (plan.version, None) if done is None else done

@@ -23,7 +23,7 @@ class OldFile(NamedTuple):
     """Whether metadata of the table have referred to it, so that no writer is about to commit it."""
     changed: datetime | None = None
     is_doubtful: bool = False
-    """Whether it may be a file that the table refers to by another location."""
+    """Whether it may be a file that the table refers to by another location, or of another program."""
 
 
 class TableFiles:
@@ -51,8 +51,8 @@ class TableFiles:
         return self._in_folders is not None
 
     def elsewhere(self) -> tuple[str, ...]:
-        """Files that are not in the folders, which can be found only as long as metadata name them."""
-        inside = {key_of(each.location) for each in self._in_folders or ()}
+        """Files outside of the table's own folders, which are known only as long as metadata name them."""
+        inside = {key_of(each.location) for each in self._in_folders or () if each.is_own}
         every = self._known() | dict(self._referred_by([self._metadata], deleted=True))
         return tuple(sorted(location for location in every if key_of(location) not in inside))
 
@@ -65,8 +65,11 @@ class TableFiles:
         for location, kind in (dict.fromkeys(recorded, DATA) | self._known()).items():
             found[key_of(location)] = OldFile(kind, location, is_known=True)
         doubtful = {os.path.basename(key) for key in kept - inside.keys()}
+        foreign = {key for key, each in inside.items() if not each.is_own}
         return sorted(
-            each._replace(is_doubtful=not each.is_known and os.path.basename(key) in doubtful)
+            each._replace(
+                is_doubtful=not each.is_known and (os.path.basename(key) in doubtful or key in foreign)
+            )
             for key, each in found.items()
             if key not in kept and (key in inside or self._io.new_input(each.location).exists())
         )

@@ -1,22 +1,16 @@
 """The files that are in the folders of an Iceberg table, whatever its metadata say."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 DATA, MANIFEST, LIST, METADATA = range(4)
 """Kinds of files, in the order in which they are removed: what refers to others after them."""
-_SUFFIXES = {
-    ".parquet": DATA,
-    ".orc": DATA,
-    ".puffin": DATA,
-    ".stats": DATA,
-    ".avro": MANIFEST,
-    ".metadata.json": METADATA,
-    ".metadata.json.gz": METADATA,
-}
-"""Files of a table by the ends of their names; what else is in its folders is left alone."""
+_SUFFIXES = {".avro": MANIFEST, ".metadata.json": METADATA, ".metadata.json.gz": METADATA}
+"""Files of metadata by the ends of their names; any other may hold rows, whatever its name."""
+_WITHOUT_ROWS = re.compile(r"(.*/)?(version-hint\.text|_SUCCESS|_(started|committed)_\d+|\.[^/]*\.crc)")
+"""Files of catalogs and writers that hold neither rows nor names."""
 _OTHER_FOLDERS = (
     "write.data.path",
     "write.metadata.path",
@@ -28,11 +22,13 @@ _SAME_STORES = {"s3a": "s3", "s3n": "s3", "file": ""}
 
 
 class FoundFile(NamedTuple):
-    """A file in a folder of the table."""
+    """A file in the folder of the table, or below it."""
 
     location: str
     kind: int
     changed: datetime | None
+    is_own: bool
+    """Whether it is where the table writes its files, so that no other program has written it."""
 
 
 def key_of(location: str) -> str:
@@ -50,34 +46,35 @@ def key_of(location: str) -> str:
 
 
 def files_in_folders(table: Any) -> list[FoundFile] | None:
-    """All files in the folders of a table; None if it has others, or if they cannot be listed."""
+    """All files at the location of a table; None if it has others elsewhere, or if they cannot be listed.
+
+    Tables that were migrated have files beside the folders that Iceberg writes to.
+    """
     root = str(table.metadata.location).rstrip("/")
-    folders = {f"{root}/data", f"{root}/metadata"}
     named = {str(table.properties[name]).rstrip("/") for name in _OTHER_FOLDERS if name in table.properties}
     if any(not f"{key_of(folder)}/".startswith(f"{key_of(root)}/") for folder in named):
         return None  # other tables may write there as well
-    listed = [_files_below(table.io, folder) for folder in sorted(folders | named)]
-    if any(files is None for files in listed):
+    listed = _files_below(table.io, root)
+    if listed is None:
         return None
-    found = {key_of(each.location): each for files in listed for each in files or ()}
-    return list(found.values())
+    own = tuple(f"{key_of(folder)}/" for folder in {f"{root}/data", f"{root}/metadata"} | named)
+    every = ((f"{root}/{path}", changed) for path, changed in listed if not _WITHOUT_ROWS.fullmatch(path))
+    return [
+        FoundFile(location, _kind_of(location), changed, key_of(location).startswith(own))
+        for location, changed in every
+    ]
 
 
-def _files_below(io: Any, folder: str) -> list[FoundFile] | None:
+def _kind_of(location: str) -> int:
+    kinds = (kind for suffix, kind in _SUFFIXES.items() if location.lower().endswith(suffix))
+    return next(kinds, DATA)
+
+
+def _files_below(io: Any, folder: str) -> Iterable[tuple[str, datetime | None]] | None:
     """Files in a folder and those below it; None if the storage of pyiceberg cannot list them."""
     if hasattr(io, "fs_by_scheme"):
-        listed = _by_pyarrow(io, folder)
-    elif hasattr(io, "get_fs"):
-        listed = _by_fsspec(io, folder)
-    else:
-        return None
-    found = []
-    for path, changed in listed:
-        for suffix, kind in _SUFFIXES.items():
-            if path.endswith(suffix):
-                found.append(FoundFile(f"{folder}/{path}", kind, changed))
-                break
-    return found
+        return _by_pyarrow(io, folder)
+    return _by_fsspec(io, folder) if hasattr(io, "get_fs") else None
 
 
 def _by_pyarrow(io: Any, folder: str) -> Iterator[tuple[str, datetime | None]]:

@@ -8,8 +8,9 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
+from armnesia.logs.erasing.parquet_metadata import named_in_metadata
 from armnesia.logs.erasing.people import People
-from armnesia.logs.erasing.plan import Erasure, ErasurePlan
+from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.files.label_lookup import look_up
 from armnesia.logs.lakes.source import LakeSource
 
@@ -62,7 +63,7 @@ class LakeEraser(ABC, Generic[Lake]):
                 done = self._delete_checked(source, plan, people.role, names)
         if names_in(self._opened(), people):
             raise rows_left(self._name)
-        return self._outcome(plan, done)
+        return self._outcome_for(people, plan, done)
 
     def empty_plan(self) -> ErasurePlan:
         """A plan that deletes no rows."""
@@ -92,7 +93,15 @@ class LakeEraser(ABC, Generic[Lake]):
             raise not_applied()
         done = self._deletion_by(plan)  # before it, or what tells of it, is removed
         self._remove_old(plan, at_once=ignore_retention)
-        return self._outcome(plan, done)
+        return self._outcome_for(people, plan, done)
+
+    def _outcome_for(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
+        """What remains, also in the metadata of data files, which other rows keep."""
+        erasure = self._outcome(plan, done)
+        named = tuple(named_in_metadata(self._opened().files, people))
+        if not named:
+            return erasure
+        return replace(erasure, state=SourceState.LOGICALLY_DELETED, remains=(*named, *erasure.remains))
 
     def _new_plan(self, source: Lake) -> ErasurePlan:
         return ErasurePlan.new(self._kind, self._name, source.snapshot.version)

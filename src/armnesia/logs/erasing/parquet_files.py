@@ -13,6 +13,7 @@ from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
+from armnesia.logs.erasing.parquet_metadata import describing_files, has_statistics, named_in_metadata
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState
@@ -29,6 +30,7 @@ _REMAINS = (
     "the file system may keep blocks of the old files until they are overwritten",
     "copies of the files remain: snapshots of the file system, versions of an object store, backups",
 )
+_TOLD = "statistics of folders (files _metadata and _common_metadata) may name people; remove them"
 
 
 class ParquetEraser:
@@ -72,9 +74,10 @@ class ParquetEraser:
                 _remove(_checksum_path(swap.path))
                 os.replace(swap.staged, swap.path)
                 sync_folder(os.path.dirname(swap.path))
-        if names_in(self._reopened(), people):
+        source = self._reopened()
+        if names_in(source, people):
             raise rows_left(self._location)
-        return _purged(plan)
+        return _outcome(plan, source, people)
 
     def empty_plan(self) -> ErasurePlan:
         """A plan that deletes no rows."""
@@ -104,9 +107,10 @@ class ParquetEraser:
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Nothing is left to do: files have no earlier versions."""
         plan.check(_KIND, self._location)
-        if names_in(self._reopened(), people):
+        source = self._reopened()
+        if names_in(source, people):
             raise not_applied()
-        return _purged(plan)
+        return _outcome(plan, source, people)
 
     def _reopened(self) -> FileSource:
         columns = Columns(**self._source.description["columns"])
@@ -130,7 +134,7 @@ class ParquetEraser:
         """Write one file again, and check that it has the other rows, in their order, and nothing else."""
         part = self._part(place)
         path = _real_path(part.paths[0])
-        _refuse_described(path)
+        _refuse_described(part.paths[0], path)
         old, staged = stamp_if_there(path), staged_path(path, token)
         write_without(path, staged, positions)
         _copy_access(path, staged)
@@ -163,9 +167,11 @@ class ParquetEraser:
 
 def _column_in(part: LogFiles, source: FileSource, role: str) -> FileColumn:
     """The column of a role in a single file, where it may stand at another place."""
-    names = [name for name, _ in part.columns]
-    place = names.index(source.columns.named()[role])
-    return FileColumn(f"c{place}", part.columns[place][1], is_text=False)
+    names, name = [name for name, _ in part.columns], source.columns.named()[role]
+    place = names.index(name)
+    return FileColumn(
+        f"c{place}", part.columns[place][1], is_text=False, signed_bounds=name in part.signed_bounds
+    )
 
 
 def _real_path(path: str) -> str:
@@ -178,14 +184,14 @@ def _real_path(path: str) -> str:
     return real
 
 
-def _refuse_described(path: str) -> None:
+def _refuse_described(given: str, path: str) -> None:
     """Refuse a file whose content other files describe: a table of a lake, or statistics of a folder."""
-    folder = os.path.dirname(path)
-    if os.path.exists(os.path.join(folder, "_metadata")):
+    for other in filter(has_statistics, describing_files([given])):
         raise InvalidLogError(
-            f"rows of {path!r} cannot be erased: a file _metadata beside it has statistics of all files,"
-            " which may name people; remove it"
+            f"rows of {path!r} cannot be erased: the file {other!r} has statistics of all files of its"
+            " folder, which may name people; remove it"
         )
+    folder = os.path.dirname(path)
     while True:
         kind = kind_of_table(folder)
         if kind is not None:
@@ -257,5 +263,11 @@ def _remove(path: str) -> None:
     sync_folder(os.path.dirname(path))
 
 
-def _purged(plan: ErasurePlan) -> Erasure:
-    return Erasure(SourceState.PURGED, remains=_REMAINS if plan.files else ())
+def _outcome(plan: ErasurePlan, source: FileSource, people: People) -> Erasure:
+    """Say what remains; files have no earlier versions, but may name people outside of their rows."""
+    describing = describing_files(source.files.paths)
+    told = list(filter(has_statistics, describing))
+    named = [_TOLD] if told else []
+    named += named_in_metadata(source.files, people, sorted({*describing} - {*told}))
+    state = SourceState.LOGICALLY_DELETED if named else SourceState.PURGED
+    return Erasure(state, remains=(*named, *(_REMAINS if plan.files else ())))

@@ -29,10 +29,10 @@ def write_without(path: str, target: str, positions: IntArray) -> None:
     try:
         with parquet.ParquetFile(path) as file:
             layout = _Layout(file)
-            schema = without_dictionaries(file.schema_arrow)
+            schema = with_plain_types(file.schema_arrow)
             with parquet.ParquetWriter(target, schema, **layout.options(parquet)) as writer:
-                for rows in _kept_rows(file, positions):
-                    writer.write_table(rows.cast(schema), row_group_size=len(rows))
+                for rows in _kept_rows(file, schema, positions):
+                    writer.write_table(rows, row_group_size=len(rows))
                 if layout.metadata:
                     writer.add_key_value_metadata(layout.metadata)
         with parquet.ParquetFile(target) as written:
@@ -58,14 +58,14 @@ def _refused(path: str, reason: str) -> InvalidLogError:
     return InvalidLogError(f"rows of {path!r} cannot be erased: {reason}")
 
 
-def _kept_rows(file: Any, positions: IntArray) -> Iterator[Any]:
-    """The rows of each group that stay."""
+def _kept_rows(file: Any, schema: Any, positions: IntArray) -> Iterator[Any]:
+    """The rows of each group that stay, in a schema of plain types: not all others can be taken apart."""
     first = 0
     for number in range(file.metadata.num_row_groups):
         n_rows = file.metadata.row_group(number).num_rows
         start, end = np.searchsorted(positions, [first, first + n_rows])
         if end - start < n_rows:
-            rows = file.read_row_group(number)
+            rows = file.read_row_group(number).cast(schema)
             if end > start:
                 kept = np.delete(np.arange(n_rows), positions[start:end] - first)
                 rows = rows.take(kept)
@@ -73,23 +73,27 @@ def _kept_rows(file: Any, positions: IntArray) -> Iterator[Any]:
         first += n_rows
 
 
-def without_dictionaries(schema: Any) -> Any:
-    """A schema with texts where it has codes of a dictionary, in nested columns too.
+def with_plain_types(schema: Any) -> Any:
+    """A schema with texts where it has codes of a dictionary, or views of texts, in nested columns too.
 
-    A dictionary keeps a name when the last row that has it is left out; texts do not.
+    A dictionary keeps a name when the last row that has it is left out; texts do not. Views are stored as
+    texts, and pyarrow cannot leave rows out of them.
 
     >>> import pyarrow
     >>> names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    >>> without_dictionaries(pyarrow.schema({"user": names, "seen": pyarrow.list_(names)})).types
+    >>> with_plain_types(pyarrow.schema({"user": names, "seen": pyarrow.list_(pyarrow.string_view())})).types
     [DataType(string), ListType(list<item: string>)]
     """
     import pyarrow  # noqa: PLC0415 (an extra)
 
     is_a = pyarrow.types
+    views = {pyarrow.string_view(): pyarrow.string(), pyarrow.binary_view(): pyarrow.binary()}
 
     def plain(type_: Any) -> Any:
         if is_a.is_dictionary(type_):
-            return type_.value_type
+            return plain(type_.value_type)
+        if type_ in views:
+            return views[type_]
         if is_a.is_struct(type_):
             return pyarrow.struct([plain_field(each) for each in type_.fields])
         if is_a.is_map(type_):

@@ -217,7 +217,7 @@ def find_in_files(
     assert column is not None  # the caller has asked
     lookup = files.of_labels(role, texts)
     if every_spelling and role == "user" and column.type == "VARCHAR":
-        odd = _other_spelling(column, user_type).format(column.name)
+        odd = _other_spelling(column, user_type).format(column.text())
         lookup = Lookup(f"({lookup.condition} OR {odd})", lookup.parameters)
     roles = [each for each in ("user", "id") if files.column_of(each) is not None]
     roles = [each for each in roles if each == "user" or with_ids or role == "id"]

@@ -8,7 +8,8 @@ from armnesia.logs.conditions import NUMBER, Condition
 
 _NOTHING = '"NULL"'  # the type of a Parquet column without any value
 FLOATS = {"FLOAT", "DOUBLE"}
-INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+SIGNED_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
+INTEGERS = SIGNED_INTEGERS | {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _WIDE_NUMBERS = {"HUGEINT", "UHUGEINT", "DECIMAL"}
 _MOMENTS = {
     "TIMESTAMP WITH TIME ZONE": "make_timestamp(epoch_us({}))",
@@ -38,11 +39,18 @@ class FileColumn:
     """Whether it is of a CSV file, where every value is text."""
     decimals_as_written: bool = False
     """Whether the text of a decimal keeps the zeros at its end; see `Source.decimals_as_written`."""
+    signed_bounds: bool = False
+    """Whether a file has its lowest and highest value in the order of signed bytes; see `LogFiles`."""
 
     @property
     def type(self) -> str:
         """The type without parameters: DECIMAL(9,2) is a DECIMAL."""
         return self.full_type if self.full_type.endswith("]") else self.full_type.partition("(")[0]
+
+    @property
+    def misleads(self) -> bool:
+        """Whether DuckDB would leave rows out by the bounds of a file, because it takes another order."""
+        return self.signed_bounds and self.type not in SIGNED_INTEGERS
 
     def check(self, role: str, what: str) -> None:
         """Refuse a type that cannot hold rewards, or labels."""
@@ -90,7 +98,9 @@ class FileColumn:
             return f"CAST({_MOMENTS[self.type].format(self.name)} AS VARCHAR) || '+00:00'"
         if self.type == "TIME WITH TIME ZONE":  # DuckDB writes a whole hour of the zone without minutes
             return f"regexp_replace({plain}, '([+-][0-9][0-9])$', '\\1:00')"
-        return plain
+        # A copy of a text has no bounds that could mislead.
+        copied = f"CASE WHEN {self.name} IS NOT NULL THEN concat({self.name}, '') END"
+        return copied if self.type == "VARCHAR" and self.misleads else plain
 
     def reward(self) -> str:
         """The reward as a float; NULL where it is no number."""

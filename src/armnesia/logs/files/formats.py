@@ -5,7 +5,7 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -67,6 +67,14 @@ class LogFiles:
     """Each file for itself, if there are several."""
     largest_chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
     """By column of a single Parquet file: the most bytes that it has in a row group, uncompressed."""
+    signed_bounds: frozenset[str] = frozenset()
+    """Columns whose lowest and highest values a Parquet file has in the order of signed bytes only.
+
+    Writers of old did so (parquet-mr before 1.10). DuckDB takes them to be in the order of unsigned bytes,
+    and would leave out rows with other names than ASCII, and rows beside them.
+    """
+    stored_names: tuple[str, ...] = ()
+    """Of a single Parquet file: its columns as it spells them; DuckDB gives names that are alike a number."""
     partitions: Partitions = field(default_factory=Partitions)
     """What the names of folders say; `columns` ends with these columns, which are text."""
 
@@ -134,6 +142,20 @@ class LogFiles:
     def partition_names(self) -> frozenset[str]:
         """The columns that are in the names of folders."""
         return frozenset(partition.name for partition in self.partitions.columns)
+
+    def check_names(self, wanted: Iterable[str]) -> None:
+        """Refuse columns of which a Parquet file has several, or which DuckDB cannot tell from others."""
+        for name in sorted(wanted):
+            for file in self.parts or (self,):
+                shown = f"column {name!r} of source {file.shown!r}"
+                if file.stored_names.count(name) > 1:
+                    raise InvalidLogError(f"{shown} is there more than once; name each column once")
+                if name in file.stored_names and name not in dict(file.columns):
+                    others = (each for each in file.stored_names if each.casefold() == name.casefold())
+                    raise InvalidLogError(
+                        f"{shown} cannot be told from {next(others)!r}, which differs from it in upper and"
+                        " lower case only; rename one of them"
+                    )
 
     def is_text(self, place: int) -> bool:
         """Whether a column has texts for values of any kind, as in CSV files and names of folders."""
@@ -253,6 +275,8 @@ def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
     if mixed and len(files) > 1:  # all are read in the lenient mode, so all must be fit for it
         files = [_open_csv(path, format_, lenient=True) for path in paths]
     first, *others = files
+    for file in files:
+        file.check_names(wanted or ())
     for other in others:
         # CSV columns are read by position, Parquet columns by name.
         left, right = (
@@ -262,8 +286,8 @@ def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
         if left != right:
             one, another = _told_apart(first, other)
             raise InvalidLogError(
-                f"source must match files with the same columns; {one!r} has {_with_types(first.columns)},"
-                f" {another!r} has {_with_types(other.columns)}"
+                f"source must match files with the same columns; {one!r} has {_with_types(first)},"
+                f" {another!r} has {_with_types(other)}"
             )
     if not others:
         return first
@@ -271,7 +295,10 @@ def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
         _refuse_hidden_places(first, others)
     stamps = tuple(stamp for file in files for stamp in file.stamps)
     n_rows = sum(file.n_rows for file in files)
-    return LogFiles(tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files))
+    signed = frozenset[str]().union(*(file.signed_bounds for file in files))
+    return LogFiles(
+        tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files), signed_bounds=signed
+    )
 
 
 def _refuse_hidden_places(first: LogFiles, others: Sequence[LogFiles]) -> None:
@@ -350,19 +377,33 @@ def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | Non
         return query(sql, {"files": list(map(glob.escape, some))}, shown=paths[0], format_name=format_.name)
 
     columns_of: dict[str, tuple[tuple[str, str], ...]] = {}
-    for same, _ in ask(PARQUET_SCHEMAS):
+    stored_names: dict[str, tuple[str, ...]] = {}
+    for same, fields in ask(PARQUET_SCHEMAS):
         columns = ask(PARQUET_COLUMNS, same[:1])
         columns_of |= dict.fromkeys(same, tuple((name, type_) for name, type_, *_ in columns))
+        stored_names |= dict.fromkeys(same, tuple(each["name"] for each in top_fields(fields)))
     n_rows = dict(ask("SELECT file_name, num_rows FROM parquet_file_metadata($files)"))
     largest: dict[str, dict[str, int]] = {path: {} for path in paths}
     in_groups: dict[str, set[int]] = {path: set() for path in paths}
+    signed: dict[str, set[str]] = {path: set() for path in paths}
     for chunks in column_chunks(ask):
         if chunks.expands is not None and (wanted is None or chunks.column in wanted):
             raise _unreadable(chunks.path, chunks.expands)
         largest[chunks.path][chunks.column] = chunks.largest
         in_groups[chunks.path].add(chunks.n_rows)
+        if chunks.has_signed_bounds:
+            signed[chunks.path].add(chunks.column)
     opened_files = [
-        LogFiles((path,), format_, columns_of[path], n_rows[path], (stamp,), largest_chunks=largest[path])
+        LogFiles(
+            (path,),
+            format_,
+            columns_of[path],
+            n_rows[path],
+            (stamp,),
+            largest_chunks=largest[path],
+            signed_bounds=frozenset(signed[path]),
+            stored_names=stored_names[path],
+        )
         for path, stamp in zip(paths, stamps, strict=True)
     ]
     for file in opened_files:
@@ -382,6 +423,29 @@ PARQUET_SCHEMAS = (
 PARQUET_COLUMNS = "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)"
 
 
+def top_fields(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The columns of a file among its fields, which are all that is nested in it, after the root.
+
+    >>> nested = [("root", 2), ("place", 2), ("x", None), ("y", None), ("user", None)]
+    >>> fields = [{"name": name, "num_children": number} for name, number in nested]
+    >>> [each["name"] for each in top_fields(fields)]
+    ['place', 'user']
+    """
+    top, at = [], 1
+    while at < len(fields):
+        top.append(fields[at])
+        at = _after(fields, at)
+    return top
+
+
+def _after(fields: Sequence[Mapping[str, Any]], at: int) -> int:
+    """The place after a field and all that is nested in it."""
+    after = at + 1
+    for _ in range(fields[at]["num_children"] or 0):
+        after = _after(fields, after)
+    return after
+
+
 class ColumnChunks(NamedTuple):
     """A column of a Parquet file, which has a chunk of it in each row group."""
 
@@ -393,6 +457,8 @@ class ColumnChunks(NamedTuple):
     """The most bytes of a chunk, uncompressed."""
     expands: str | None
     """Why the column is refused; None if no chunk expands too much."""
+    has_signed_bounds: bool
+    """Whether a chunk has its lowest and highest values in the old order only; see `LogFiles`."""
 
 
 def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[ColumnChunks]:
@@ -401,10 +467,12 @@ def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[Colum
         "SELECT file_name, path_in_schema, sum(row_group_num_rows), max(total_uncompressed_size),"
         " min_by([row_group_id, total_compressed_size, total_uncompressed_size], row_group_id)"
         f" FILTER (total_uncompressed_size > {LARGEST_EXPANDED}"
-        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size)"
+        f" AND total_uncompressed_size > {MOST_EXPANSION} * total_compressed_size),"
+        " bool_or((stats_min IS NOT NULL AND stats_min_value IS NULL)"
+        " OR (stats_max IS NOT NULL AND stats_max_value IS NULL))"
         " FROM parquet_metadata($files) GROUP BY file_name, column_id, path_in_schema"
     )
-    for path, column, n_rows, largest, expanding in found:
+    for path, column, n_rows, largest, expanding, signed in found:
         reason = None
         if expanding is not None:
             row_group, compressed, size = expanding
@@ -413,7 +481,7 @@ def column_chunks(ask: Callable[[str], list[tuple[Any, ...]]]) -> Iterator[Colum
                 f" more than {LARGEST_EXPANDED:,} bytes are accepted if they are compressed at most"
                 f" {MOST_EXPANSION}-fold"
             )
-        yield ColumnChunks(path, column, n_rows, largest, reason)
+        yield ColumnChunks(path, column, n_rows, largest, reason, bool(signed))
 
 
 def _open_csv(path: str, format_: Format, *, lenient: bool = False) -> LogFiles:
@@ -446,5 +514,6 @@ def _unreadable(path: str, reason: str) -> InvalidLogError:
     return InvalidLogError(f"source {path!r} cannot be read as {_format(path).name}: {reason}")
 
 
-def _with_types(columns: tuple[tuple[str, str], ...]) -> str:
-    return listed((f"{name} ({type_})" for name, type_ in columns), 20)
+def _with_types(file: LogFiles) -> str:
+    names = file.stored_names or [name for name, _ in file.columns]
+    return listed((f"{name} ({type_})" for name, (_, type_) in zip(names, file.columns, strict=False)), 20)

@@ -33,6 +33,8 @@ def look_up(column: FileColumn, texts: Collection[str], parameter: str = "label"
     c0 = CASE WHEN CAST(TRY_CAST($label AS BIGINT) AS VARCHAR) = $label THEN TRY_CAST($label AS BIGINT) END
     >>> print(look_up(FileColumn("c0", "DATE", is_text=False), ["2026-01-31", "2026-02-01"]).condition)
     CAST(c0 AS VARCHAR) IN (SELECT label FROM (SELECT unnest(CAST($labels AS VARCHAR[])) AS label))
+    >>> print(look_up(FileColumn("c0", "VARCHAR", is_text=False, signed_bounds=True), ["ann"]).condition)
+    CASE WHEN c0 IS NOT NULL THEN concat(c0, '') END = $label
     """
     wanted = sorted(filter(_is_unicode, texts))
     by_value = finds_by_value(column, wanted)
@@ -57,13 +59,15 @@ def look_up(column: FileColumn, texts: Collection[str], parameter: str = "label"
 def finds_by_value(column: FileColumn, texts: Collection[str]) -> bool:
     """Whether `look_up` compares values of the column's own type.
 
-    Not for a float that is 0: it may be stored as -0.0, which bloom filters tell from 0.0.
+    Not for a float that is 0: it may be stored as -0.0, which bloom filters tell from 0.0. Nor where the
+    bounds of a file mislead.
 
     >>> double = FileColumn("c0", "DOUBLE", is_text=False)
     >>> finds_by_value(double, ["7"]), finds_by_value(double, ["7", "0"])
     (True, False)
     """
-    return column.type in _OWN_TYPES and not (column.type in FLOATS and "0" in texts)
+    is_zero = column.type in FLOATS and "0" in texts
+    return column.type in _OWN_TYPES and not column.misleads and not is_zero
 
 
 def _is_unicode(text: str) -> bool:

@@ -118,6 +118,7 @@ class _Layout:
                 f" got {os.path.basename(files.paths[0])!r}"
             )
         _refuse_among_source(source, files, out)
+        files.check_names([user])
         names = [name for name, _ in files.columns]
         rules.check_found("user", [user], names)
         place = names.index(user)

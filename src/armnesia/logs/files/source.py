@@ -65,18 +65,19 @@ class FileSource(Source):
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
         self._files = self._opened(path, None if whole_rows and columns.id is None else columns.wanted())
         self._files.partitions.check(columns.wanted())
+        self._files.check_names(columns.wanted())
         names = [name for name, _ in self._files.columns]
         super().__init__(columns, names, whole_rows=whole_rows)
         self._is_csv = self._files.format.delimiter is not None
-        every = self._every_column()
-        self._column_of: dict[str, FileColumn] = {}
         for role, name in self.columns.named().items():
             if names.count(name) > 1:
                 raise InvalidLogError(f"{self.described(role)} is in the source more than once")
-            self._column_of[role] = every[names.index(name)]
-            self._column_of[role].check(role, self.described(role))
+        self._set_columns()
+        for role, column in self._column_of.items():
+            column.check(role, self.described(role))
         if "user" in self._column_of and self._column_of["user"].type == "FLOAT":
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
+        every = self._every_column()
         self._propensity_of = {name: every[names.index(name)] for name in self._propensities}
         self._known_ranges: dict[str, list[tuple[float | None, float | None]]] = {}
         self._others: list[FileColumn] | None = None
@@ -88,10 +89,22 @@ class FileSource(Source):
         self._left_out: tuple[Lookup, ...] = ()
         self._n_rows = self._files.n_rows
 
+    def _set_columns(self) -> None:
+        """Find the columns of the roles among those of the files."""
+        every, names = self._every_column(), [name for name, _ in self._files.columns]
+        self._column_of = {role: every[names.index(name)] for role, name in self.columns.named().items()}
+
     def _every_column(self) -> list[FileColumn]:
         return [
-            self._as_written(FileColumn(f"c{at}", type_, self._files.is_text(at)))
-            for at, (_, type_) in enumerate(self._files.columns)
+            self._as_written(
+                FileColumn(
+                    f"c{at}",
+                    type_,
+                    self._files.is_text(at),
+                    signed_bounds=name in self._files.signed_bounds,
+                )
+            )
+            for at, (name, type_) in enumerate(self._files.columns)
         ]
 
     def _set_contents(self) -> None:
@@ -201,6 +214,7 @@ class FileSource(Source):
                     f"source {self._location!r} has changed since the log was read; read it again"
                 )
         self._files.partitions.check(wanted)
+        self._files.check_names(wanted)
         names = [name for name, _ in self._files.columns]
         rules.check_found(role, wanted, names)
         found = []

@@ -180,11 +180,13 @@ class DeltaLog:
             )
 
     def _place_of(self, path: str) -> str:
-        """Where a file is, whose path in the log is relative to the table and percent-encoded."""
+        """Where a file is, whose path in the log is percent-encoded; refuse one outside of the table."""
         parts = urlsplit(path)
         place = unquote(path)
         if parts.scheme == "file" and self._is_local:
-            return unquote(parts.path)
+            place = unquote(parts.path)
+            if os.path.realpath(place).startswith(os.path.join(os.path.realpath(self._uri), "")):
+                return place
         if parts.scheme or os.path.isabs(place) or ".." in place.split("/"):
             raise self._refused(f"its file {path!r} belongs to another table, as in a shallow clone")
         return os.path.join(self._uri, place) if self._is_local else place

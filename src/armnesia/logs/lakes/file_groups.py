@@ -12,7 +12,7 @@ from typing import Any
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.files import Stamp, stamp_if_there
 from armnesia.logs.files.duckdb_engine import query
-from armnesia.logs.files.formats import PARQUET_COLUMNS, PARQUET_SCHEMAS, column_chunks
+from armnesia.logs.files.formats import PARQUET_COLUMNS, PARQUET_SCHEMAS, column_chunks, top_fields
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot
 
 
@@ -74,6 +74,8 @@ class GroupedFiles:
     """The types of the table's columns that can be read, as DuckDB spells them."""
     expanding: tuple[tuple[str, str, str], ...]
     """Files and columns that expand too much, and why they are refused."""
+    signed_bounds: frozenset[str]
+    """Columns as the files name them; see `LogFiles`."""
 
     @classmethod
     def of(cls, snapshot: TableSnapshot) -> "GroupedFiles":
@@ -82,12 +84,12 @@ class GroupedFiles:
         stamps = tuple(_checked_stamp(snapshot, file) for file in files)
         n_rows = _count_rows(snapshot, files) - sum(file.n_removed for file in files)
         groups = tuple(_groups(snapshot, files))
+        chunks = list(column_chunks(lambda sql: _ask(snapshot, sql, files)))
         expanding = tuple(
-            (chunks.path, chunks.column, chunks.expands)
-            for chunks in column_chunks(lambda sql: _ask(snapshot, sql, files))
-            if chunks.expands is not None
+            (each.path, each.column, each.expands) for each in chunks if each.expands is not None
         )
-        return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding)
+        signed = frozenset(each.column for each in chunks if each.has_signed_bounds)
+        return cls(snapshot, files, stamps, n_rows, groups, _types(snapshot), expanding, signed)
 
 
 def _checked_stamp(snapshot: TableSnapshot, file: DataFile) -> Stamp:
@@ -140,10 +142,7 @@ def _stored_columns(
 ) -> tuple[StoredColumn, ...]:
     """The columns of a file; `fields` has them with all that is nested in them, after the root."""
     described = _ask(snapshot, PARQUET_COLUMNS, [file])
-    top, at = [], 1
-    while at < len(fields):
-        top.append(fields[at])
-        at = _after(fields, at)
+    top = top_fields(fields)
     if len(top) != len(described):
         raise InvalidLogError(
             f"source {snapshot.location!r} cannot be read: DuckDB reads {len(described)} columns of file"
@@ -153,14 +152,6 @@ def _stored_columns(
         StoredColumn(each["name"], type_, each["type"], each["field_id"])
         for each, (_, type_, *_) in zip(top, described, strict=True)
     )
-
-
-def _after(fields: Sequence[Mapping[str, Any]], at: int) -> int:
-    """The place after a field and all that is nested in it."""
-    after = at + 1
-    for _ in range(fields[at]["num_children"] or 0):
-        after = _after(fields, after)
-    return after
 
 
 def _types(snapshot: TableSnapshot) -> dict[str, str]:

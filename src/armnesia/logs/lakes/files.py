@@ -80,6 +80,7 @@ def open_columns(layout: GroupedFiles, wanted: set[str] | None) -> LakeFiles:
         tuple((column.name, column.type) for column in columns),
         layout.n_rows,
         layout.stamps,
+        signed_bounds=frozenset(each.name for each in columns if each.stored_names & layout.signed_bounds),
         location=snapshot.location,
         version=snapshot.shown_version,
         storage=snapshot.storage,

@@ -124,5 +124,6 @@ class LakeSource(FileSource):
         part._grouped = GroupedFiles.of(part._snapshot)
         names = {*self.columns.wanted(), *self._further}
         part._files = part._opened(None, None if self.reads_whole_rows else names)
+        part._set_columns()
         part.where, part._known_ranges, part._n_rows = (), {}, part._files.n_rows
         return part.filtered(self.where) if self.where else part
