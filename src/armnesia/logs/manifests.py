@@ -54,6 +54,10 @@ class Manifest(ABC):
         """Whether both have the identity of one table, at two places."""
         return False
 
+    def file_like_one_of(self, other: "Manifest") -> str | None:
+        """The first file that has, elsewhere, the name, size and time of change of a file of the other."""
+        return None
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -96,6 +100,19 @@ class FileManifest(Manifest):
     def parts(self) -> frozenset[str]:
         """The files, whatever path leads to them."""
         return real_paths(self.paths)
+
+    def file_like_one_of(self, other: Manifest) -> str | None:
+        """The first file that looks like a copy: `mv`, `cp -p` and `rsync -t` keep the time of change.
+
+        >>> counted = FileManifest((("/logs/a.csv", 812, 5),))
+        >>> FileManifest((("/logs/a.csv", 812, 5), ("/moved/a.csv", 812, 5))).file_like_one_of(counted)
+        '/moved/a.csv'
+        """
+        if not isinstance(other, FileManifest):
+            return None
+        known, paths = set(map(_without_folder, other.files)), set(other.paths)
+        alike = (each[0] for each in self.files if each[0] not in paths and _without_folder(each) in known)
+        return next(alike, None)
 
     def changes_to(self, now: "FileManifest") -> Changes:
         """What has changed between this manifest and a later one."""
@@ -195,6 +212,11 @@ class TableRange(Manifest):
                 "a manifest of a table must have table, column, highest, n_rows and on_server; got"
                 f" {sorted(values)}"
             ) from None
+
+
+def _without_folder(file: tuple[str, int, int]) -> tuple[str, int, int]:
+    path, size, changed = file
+    return os.path.basename(path), size, changed
 
 
 def real_paths(paths: Iterable[str]) -> frozenset[str]:

@@ -185,6 +185,7 @@ class Vault:
         where: Where | None = None,
         no_user: bool = False,
         other_columns: bool = False,
+        other_rows: bool = False,
         replace: bool = False,
         batch_rows: int | None = None,
         ordered_by: str | None = None,
@@ -202,7 +203,9 @@ class Vault:
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
 
         An external vault counts the rows that are new at the source. Of a table of a database these are the
-        rows with greater values in the column `ordered_by` than those that were counted.
+        rows with greater values in the column `ordered_by` than those that were counted. Files that have name,
+        size and time of change of counted ones are refused as copies, unless `other_rows` states that their
+        rows are others.
         """
         rows = open_source(
             source,
@@ -221,6 +224,7 @@ class Vault:
             rows,
             users=users,
             other_columns=other_columns,
+            other_rows=other_rows,
             replaces=replace,
             batch_rows=batch_rows,
             ordered_by=ordered_by,

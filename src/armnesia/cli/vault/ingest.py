@@ -50,6 +50,13 @@ def ingest(
             "--other-columns", help="Action and reward have other columns than before, but mean the same."
         ),
     ] = False,
+    other_rows: Annotated[
+        bool,
+        typer.Option(
+            "--other-rows",
+            help="External vault: files that look like copies of counted ones have other rows.",
+        ),
+    ] = False,
     replace: Annotated[
         bool,
         typer.Option(
@@ -98,6 +105,7 @@ def ingest(
                 **columns,
                 no_user=no_user,
                 other_columns=other_columns,
+                other_rows=other_rows,
                 replace=replace,
                 batch_rows=batch_rows,
                 ordered_by=ordered_by,

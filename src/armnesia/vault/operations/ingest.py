@@ -47,6 +47,7 @@ def ingest(
     *,
     users: UserColumn = "named",
     other_columns: bool = False,
+    other_rows: bool = False,
     replaces: bool = False,
     batch_rows: int | None = None,
     ordered_by: str | None = None,
@@ -61,7 +62,8 @@ def ingest(
     So is a source with another action or reward column, unless `other_columns` states that it means the same.
     With `replaces`, rows come in the place of records that have their id and another action, reward or key.
     With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
-    that are new at the source; `ordered_by` is the column of a table of a database that tells which are.
+    that are new at the source; `ordered_by` is the column of a table of a database that tells which are. It
+    refuses files that look like copies of counted ones, unless `other_rows` states that they are none.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
@@ -106,7 +108,7 @@ def ingest(
         warn_of_successors(state.configuration, "rows that come in here do not come in there")
     remarks = SourceRemarks(state, source, names)
     if not isinstance(records, ManagedRecords):
-        found = SourceIngest(connection, source, actions, user_type, names)
+        found = SourceIngest(connection, source, actions, user_type, names, other_rows)
         with _saying_remedy():
             result = _count_at_source(found, result, batch_rows)
         if progress is not None:

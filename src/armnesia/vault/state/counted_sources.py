@@ -244,6 +244,20 @@ def refuse_inner(known: Iterable[CountedSource], new: CountedSource) -> None:
             )
 
 
+def refuse_copies(known: Iterable[CountedSource], new: CountedSource) -> None:
+    """Refuse a new source with files that are, by name, size and time of change, those of a known one."""
+    assert new.counted is not None  # it was read just now
+    for each in known:
+        file = None if each.counted is None else new.counted.manifest.file_like_one_of(each.counted.manifest)
+        if file is not None:
+            raise VaultError(
+                f"file {file!r} of source {new.name!r} has the name, size and time of change of one that the"
+                f" vault has counted in source {each.name!r}: a copy, whose rows would count twice, or the"
+                " source itself, which was moved; nothing was changed; if it is to be counted at its new place"
+                f" only, first run {rebuild_command(each.address)} ; if its rows are others, add --other-rows"
+            )
+
+
 def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:
     """Refuse a part that two sources share."""
     drop = rebuild_command(known.address)

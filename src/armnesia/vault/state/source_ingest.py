@@ -22,6 +22,7 @@ from armnesia.vault.state.counted_sources import (
     CountedSource,
     checked_sources,
     put_sources,
+    refuse_copies,
     refuse_inner,
     refuse_overlaps,
 )
@@ -75,6 +76,8 @@ class SourceIngest:
     user_type: UserType | None
     names: UserNames
     """What is remarkable about the names of the source is noted here."""
+    other_rows: bool = False
+    """Whether files that look like copies of counted ones are known to have other rows."""
 
     def prepare(self) -> CountedIngest:
         """Count what is new; nothing is written, and no transaction is open meanwhile."""
@@ -95,6 +98,8 @@ class SourceIngest:
         refuse_overlaps([*others, now])
         if known is None:
             refuse_inner(others, now)
+            if not self.other_rows:
+                refuse_copies(others, now)
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
