@@ -58,6 +58,10 @@ class Manifest(ABC):
         """The first file that has, elsewhere, the name, size and time of change of a file of the other."""
         return None
 
+    def moved_to(self, now: "Manifest") -> "Manifest | None":
+        """What was counted, at the place of another manifest; None if that does not show the same there."""
+        return None
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -113,6 +117,25 @@ class FileManifest(Manifest):
         known, paths = set(map(_without_folder, other.files)), set(other.paths)
         alike = (each[0] for each in self.files if each[0] not in paths and _without_folder(each) in known)
         return next(alike, None)
+
+    def moved_to(self, now: Manifest) -> "FileManifest | None":
+        """The same files below another folder, if all are there with their sizes and times of change.
+
+        >>> counted = FileManifest((("/logs/day=1/a.csv", 812, 5), ("/logs/day=2/a.csv", 80, 5)))
+        >>> now = (("/new/day=1/a.csv", 812, 5), ("/new/day=2/a.csv", 80, 5), ("/new/b.csv", 7, 9))
+        >>> counted.moved_to(FileManifest(now)).paths
+        ('/new/day=1/a.csv', '/new/day=2/a.csv')
+        """
+        if not isinstance(now, FileManifest) or not self.files:
+            return None
+        folder, there = _folder_of(self.paths), set(now.files)
+        inner = [(os.path.relpath(path, folder), size, changed) for path, size, changed in self.files]
+        ending = os.sep + inner[0][0]
+        for root in (path.removesuffix(ending) for path in now.paths if path.endswith(ending)):
+            files = tuple((os.path.join(root, path), size, changed) for path, size, changed in inner)
+            if there.issuperset(files):
+                return FileManifest(files)
+        return None
 
     def changes_to(self, now: "FileManifest") -> Changes:
         """What has changed between this manifest and a later one."""
@@ -217,6 +240,14 @@ class TableRange(Manifest):
 def _without_folder(file: tuple[str, int, int]) -> tuple[str, int, int]:
     path, size, changed = file
     return os.path.basename(path), size, changed
+
+
+def _folder_of(paths: Iterable[str]) -> str:
+    """The folder of all files, without folders that hold values of a partition, which must stay the same."""
+    folder = os.path.commonpath(map(os.path.dirname, paths))
+    while "=" in folder:
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def real_paths(paths: Iterable[str]) -> frozenset[str]:

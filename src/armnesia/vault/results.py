@@ -710,15 +710,18 @@ class SavedCertificates:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Whether computing the statistics again changed anything, and which sources were dropped."""
+    """Whether computing the statistics again changed anything, and which sources were dropped or moved."""
 
     changed: bool
     head: Head
     dropped: tuple[str, ...] = ()
+    moved: tuple[str, str] | None = None
+    """The names of a source before and after it was moved."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `changed`, `head` and `dropped`."""
-        return {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped)}
+        """The keys `changed`, `head` and `dropped`, and `moved` if a source was."""
+        moved = {} if self.moved is None else {"moved": list(self.moved)}
+        return {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped), **moved}
 
 
 @dataclass(frozen=True)

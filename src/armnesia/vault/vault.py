@@ -34,6 +34,7 @@ from armnesia.vault.operations.forget import ForgetRequest, RequestOptions, forg
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
+from armnesia.vault.operations.move import move_source
 from armnesia.vault.operations.policy import change_policy
 from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
@@ -203,7 +204,7 @@ class Vault:
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
 
         An external vault counts the rows that are new at the source. Of a table of a database these are the
-        rows with greater values in the column `ordered_by` than those that were counted. Files that have name,
+        rows with greater values in the column `ordered_by` than those that were counted. Files with the name,
         size and time of change of counted ones are refused as copies, unless `other_rows` states that their
         rows are others.
         """
@@ -529,12 +530,27 @@ class Vault:
         """For how long `compact` would keep others waiting; a trial of less than a second."""
         return estimate_compaction(self._connection)
 
-    def rebuild(self, *, without: Iterable[str] = (), progress: Progress | None = None) -> Rebuilt:
+    def rebuild(
+        self,
+        *,
+        without: Iterable[str] = (),
+        unerased: bool = False,
+        moved: tuple[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Rebuilt:
         """Compute the statistics again from the rows or sources.
 
-        `without` names sources of an external vault, as `status` does, that no longer exist.
+        `without` names sources of an external vault, as `status` does, that no longer exist. If rows may be
+        erased at sources, one where rows of forgotten people are left is refused, unless `unerased` states
+        that they stay. `moved` is a source and the place that it was moved to: only that is changed, and the
+        source keeps its number, if the same files or rows are there.
         """
-        return rebuild(self._connection, tuple(dict.fromkeys(without)), progress)
+        dropped = tuple(dict.fromkeys(without))
+        if moved is None:
+            return rebuild(self._connection, dropped, progress, unerased=unerased)
+        if dropped or unerased:
+            raise InvalidInputError("moved (--moved) changes only where a source is; give it alone")
+        return move_source(self._connection, *moved)
 
     def export(self, path: str | Path, *, for_restore: bool = False) -> Exported:
         """Write what an auditor needs, without personal data; or what restoring a backup needs."""

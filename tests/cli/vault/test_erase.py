@@ -156,7 +156,8 @@ def test_who_vouches_for_given_rows_is_said_before(run: Any, external: Path) -> 
 
 def test_a_dropped_source_is_named(run: Any, external: Path) -> None:
     run("forget", "--user", "u1")
-    done = run("rebuild", "--without", str(external))
+    assert "to leave the rows, add --unerased" in run("rebuild", "--without", str(external)).err
+    done = run("rebuild", "--without", str(external), "--unerased")
     assert f"Dropped: source {str(external)!r}; its rows no longer count.\nThe statistics" in done.out
     assert run("ledger", "--json").json["entries"][-1]["dropped"] == [1]
     assert "Source 1 was dropped by ledger entry" in run("erase", "--status").out
@@ -164,6 +165,17 @@ def test_a_dropped_source_is_named(run: Any, external: Path) -> None:
     assert run("ingest", "copy.parquet", *COLUMNS, *USER_COLUMN).code == 0
     assert run("erase", "--purge").code == 0
     assert "Source: untouched" in run("certificate", "show", "--user", "u1").out
+
+
+def test_a_source_that_was_moved_is_erased_at_its_new_place(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1")
+    external.rename(external.with_name("new.parquet"))
+    done = run("rebuild", "--moved", str(external), "new.parquet")
+    place = str(external.with_name("new.parquet"))
+    assert done.out == f"Source {str(external)!r} is counted at {place!r} from now on, by the same number.\n"
+    assert run("ledger", "--json").json["entries"][-1]["moved"] == [1]
+    assert run("erase", "--purge").code == 0
+    assert "Source: purged" in run("certificate", "show", "--user", "u1").out
 
 
 @pytest.fixture

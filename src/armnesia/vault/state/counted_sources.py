@@ -23,7 +23,7 @@ from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.kept_plans import KeptPlans
-from armnesia.vault.state.source_commands import differences, ingest_command, rebuild_command
+from armnesia.vault.state.source_commands import differences, ingest_command, move_command, rebuild_command
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
@@ -170,7 +170,8 @@ class CountedSource:
 
     def _unavailable(self, error: ArmnesiaError) -> VaultError:
         return VaultError(
-            f"{error}; the vault has counted rows of this source: restore it or, if it no longer exists, run"
+            f"{error}; the vault has counted rows of this source: restore it; if it was moved, run"
+            f" {move_command(self.address, 'NEW')} ; if it no longer exists, run"
             f" {rebuild_command(self.address)}"
         )
 
@@ -253,8 +254,8 @@ def refuse_copies(known: Iterable[CountedSource], new: CountedSource) -> None:
             raise VaultError(
                 f"file {file!r} of source {new.name!r} has the name, size and time of change of one that the"
                 f" vault has counted in source {each.name!r}: a copy, whose rows would count twice, or the"
-                " source itself, which was moved; nothing was changed; if it is to be counted at its new place"
-                f" only, first run {rebuild_command(each.address)} ; if its rows are others, add --other-rows"
+                f" source itself, which was moved; nothing was changed; if it was moved, run"
+                f" {move_command(each.address, new.name)} ; if the rows are others, add --other-rows"
             )
 
 
@@ -267,7 +268,8 @@ def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultErro
         return VaultError(
             f"source {other.name!r} is, by its id, the table that the vault has counted as source"
             f" {known.name!r}: a copy of it, whose rows would count twice, or the table itself, which was"
-            f" moved; nothing was changed; if it is to be counted at its new place only, first run {drop}"
+            f" moved; nothing was changed; if it was moved, run {move_command(known.address, other.name)} ;"
+            f" if a copy is to be counted in its place, first run {drop}"
         )
     if known.name == other.name and (how := differences(known.address, other.address)):
         return VaultError(

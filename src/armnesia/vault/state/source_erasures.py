@@ -66,15 +66,22 @@ def dropped_unerased(transaction: Transaction, sources: Iterable[CountedSource])
     session, counted = transaction.session, {each.number for each in sources}
     erasures = read_erasures(session, transaction.state.configuration)
     dropped = {number: at for number, at in dropped_sources(erasures).items() if number not in counted}
-    if not dropped:
-        return ()
-    requests = dict.fromkeys(dropped, 0)
+    requests = unerased_requests(transaction, dropped)
+    return tuple(DroppedSource(number, dropped[number], n) for number, n in sorted(requests.items()) if n)
+
+
+def unerased_requests(transaction: Transaction, numbers: Iterable[int]) -> dict[int, int]:
+    """Of each of these sources, how many requests may have rows there that are not purged, by the ledger."""
+    session, requests = transaction.session, dict.fromkeys(numbers, 0)
+    if not requests:
+        return requests
+    erasures = read_erasures(session, transaction.state.configuration)
     for entry in _of_kinds(tables.read_entries_like(session, CERTIFIED), CERTIFIED):
         claim = source_claim(entry, erasures)
         for own in () if claim is None else claim["versions"]:
             if own["source"] in requests and own["state"] != SourceState.PURGED:
                 requests[own["source"]] += 1
-    return tuple(DroppedSource(number, dropped[number], n) for number, n in sorted(requests.items()) if n)
+    return requests
 
 
 def source_statuses(transaction: Transaction, sources: Iterable[CountedSource]) -> tuple[SourceErasure, ...]:
