@@ -130,9 +130,13 @@ class MissingExtraError(ArmnesiaError, ImportError):
         """The error for a feature, naming the extra that provides it.
 
         >>> print(MissingExtraError.naming("Reading files", "engines"))
-        Reading files needs an optional dependency: pip install "armnesia[engines]"
+        Reading files needs an optional dependency: pip install "armnesia[engines]", or in a checkout pip
+        install ".[engines]"
         """
-        return cls(f'{feature} needs an optional dependency: pip install "armnesia[{extra}]"')
+        return cls(
+            f'{feature} needs an optional dependency: pip install "armnesia[{extra}]", or in a checkout pip'
+            f' install ".[{extra}]"'
+        )
 
 
 class UndeclaredActionsWarning(UserWarning):

@@ -10,12 +10,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 from armnesia.core.errors import (
     ArmnesiaError,
     ChangedSourceError,
     InvalidInputError,
+    MissingExtraError,
     UnfinishedError,
     VaultError,
 )
@@ -45,6 +47,8 @@ from armnesia.vault.storage import tables
 with suppress(ImportError):  # absent on Windows
     import fcntl
 
+_REWRITTEN = {"FileSource": "Parquet files", "DeltaSource": "Delta tables", "IcebergSource": "Iceberg tables"}
+"""The classes of sources whose files are written again, by an extra that reading them does not need."""
 _NAMES_NOBODY = "the source has no column by which forgotten people or records could be found in it"
 
 
@@ -115,7 +119,11 @@ def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceE
             "this vault reads decimals as they are written, as the vault that it succeeds, and cannot erase"
             " rows at their sources by such names; nothing was changed"
         )
-    return open_eraser(each.reopened(configuration))
+    source = each.reopened(configuration)
+    eraser, kind = open_eraser(source), _REWRITTEN.get(type(source).__name__)
+    if kind is not None and find_spec("pyarrow") is None:
+        raise MissingExtraError.naming(f"Erasing rows of {kind}", "erase")
+    return eraser
 
 
 def _refuse_uncounted(each: CountedSource, has_more: bool) -> None:

@@ -1,0 +1,32 @@
+"""What is said of rows at the sources before and after they are erased, and what is refused in time."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from armnesia.core.errors import MissingExtraError
+from armnesia.vault import Vault
+from tests.databases import Place
+from tests.logs.erasing.stores import name_of
+from tests.vault.erasable_logs import counted_vault, make_log
+
+FIRST, SECOND = name_of(1), name_of(2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("parquet", "Parquet files"), ("delta", "Delta tables"), ("iceberg", "Iceberg tables")],
+)
+def test_without_the_extra_nobody_is_forgotten(
+    kind: str, words: str, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log(kind, tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        head = vault.head
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        missing = rf'Erasing rows of {words} needs .*"armnesia\[erase\]", or in a checkout .*"\.\[erase\]"'
+        with pytest.raises(MissingExtraError, match=missing):
+            vault.forget(users=[FIRST], erase_at_source=True)
+        assert vault.head == head
