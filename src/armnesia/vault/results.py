@@ -414,6 +414,8 @@ class SourceErasure:
     remains: tuple[str, ...]
     due: str | None
     """From when on a purge respects the retention of the table."""
+    left_out: bool = False
+    """Whether an ingest has left out rows there, of people or records that were forgotten before."""
 
     @property
     def purge_pending(self) -> bool:
@@ -490,14 +492,17 @@ class Status:
     """How many requests wait for an erasure at a source; None where none may be made."""
     source_purges_pending: int | None = None
     """At how many sources a purge is left to do; None where none may be made."""
+    sources_with_left_out: int | None = None
+    """At how many sources an ingest has left out rows that are still there; None of a managed vault."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, and a note on who may see them; `decisions` only where there can be many.
 
         `scores_of` only with the scores of one of them, `source_erasures_pending` and `source_purges_pending`
-        only where rows may be erased at their sources.
+        only where rows may be erased at their sources, `sources_with_left_out` only of an external vault.
         """
         names = ("decisions", "scores_of", "source_erasures_pending", "source_purges_pending")
+        names += ("sources_with_left_out",)
         optional = {name: getattr(self, name) for name in names}
         fields = {name: value for name, value in vars(self).items() if name not in optional}
         return {

@@ -178,6 +178,18 @@ def test_a_source_that_was_moved_is_erased_at_its_new_place(run: Any, external: 
     assert "Source: purged" in run("certificate", "show", "--user", "u1").out
 
 
+def test_rows_that_came_back_are_told_of(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1", "--erase-at-source")
+    duckdb.sql("SELECT 'A' AS variant, 1 AS clicked, 'u1' AS person").write_parquet("later.parquet")
+    done = run("ingest", "later.parquet", *COLUMNS, *USER_COLUMN)
+    assert "1 row of forgotten people or records lies at the source: run armnesia erase." in done.out
+    told = "Source 2 has rows of people or records that were forgotten before: run armnesia erase"
+    assert told in run("erase", "--status").out
+    assert "sources with later rows" in run("status").out
+    assert told not in run("erase").out
+    assert "sources with later rows" not in run("status").out
+
+
 @pytest.fixture
 def delta(folder: Path, run: Any) -> Path:
     """The working folder with an external vault of a Delta table, which keeps old files for a week."""

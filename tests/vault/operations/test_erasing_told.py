@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.vault import Vault
 from tests.databases import Place
 from tests.logs.erasing.stores import name_of
-from tests.vault.erasable_logs import counted_vault, make_log
+from tests.vault.erasable_logs import counted_vault, ingest, make_log
 
 FIRST, SECOND = name_of(1), name_of(2)
 
@@ -30,3 +29,24 @@ def test_without_the_extra_nobody_is_forgotten(
         with pytest.raises(MissingExtraError, match=missing):
             vault.forget(users=[FIRST], erase_at_source=True)
         assert vault.head == head
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta", "sqlite"])
+def test_rows_of_forgotten_people_that_come_back_are_told_of_until_they_are_erased(
+    kind: str, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log(kind, tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        vault.forget(users=[FIRST], erase_at_source=True)
+        assert vault.status().sources_with_left_out == 0
+        log.append([(FIRST, "A", 0.5, "page"), (SECOND, "A", 0.5, "page")])
+        assert ingest(vault, log).suppressed == 1
+        log.append([(SECOND, "B", 0.5, "page")])
+        assert ingest(vault, log).suppressed == 0
+        (source,) = vault.source_erasures().sources
+        assert (source.left_out, source.pending) == (True, 0)
+        assert vault.status().to_dict()["sources_with_left_out"] == 1
+        vault.erase_at_sources()
+        assert vault.status().sources_with_left_out == 0
+        assert vault.verify().problems == ()

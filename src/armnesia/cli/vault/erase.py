@@ -69,6 +69,16 @@ def _minute(due: str | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
+def left_out_lines(found: SourceErasures) -> list[str]:
+    """Where rows of people who were forgotten before have come with an ingest, and are still there."""
+    remedy = "run armnesia erase" if found.permitted else "delete them there"
+    return [
+        f"Source {each.number} has rows of people or records that were forgotten before: {remedy}"
+        for each in found.sources
+        if each.left_out
+    ]
+
+
 def purge_lines(found: SourceErasures) -> list[str]:
     """Where a purge is left to do, from when on, and by which command."""
     lines = []
@@ -86,6 +96,7 @@ def purge_lines(found: SourceErasures) -> list[str]:
 def _lines(found: SourceErasures) -> list[str]:
     """What is left to do and what remains at each source, and whether anything may be erased."""
     lines = [
+        *left_out_lines(found),
         *purge_lines(found),
         *(
             f"Remains at source {each.number}: {sentence}"

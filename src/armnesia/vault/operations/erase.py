@@ -289,7 +289,8 @@ class _Run:
         each, configuration = self.sources[number], self.counter.configuration
         assert each.counted is not None  # it would have been refused
         manifest = each.reopened(configuration).manifest_after(each.counted.manifest, plan.replaced)
-        now = replace(each, counted=replace(each.counted, manifest=manifest), plans=plans)
+        left_out = each.counted.left_out and facts is None  # the last column says that no row is left
+        now = replace(each, counted=replace(each.counted, manifest=manifest, left_out=left_out), plans=plans)
         part, _ = now.reopened_counted(configuration)
         self.sums[number] = self.counter.count(part, checked_before=True).sums
         if not self._adds_up():

@@ -17,6 +17,7 @@ from armnesia.logs import (
     reopen_source,
     source_name,
 )
+from armnesia.logs.counting import CountedRows
 from armnesia.logs.manifests import Manifest
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
@@ -51,10 +52,28 @@ class CountedPart:
     one_spelling: bool
     """Whether every user is written as a request spells the name."""
     some_without_user: bool
+    left_out: bool = False
+    """Whether rows of people or records that were forgotten before lie among them, and are not erased yet."""
+
+    @classmethod
+    def of(cls, manifest: Manifest, rows: CountedRows, before: "CountedPart | None" = None) -> "CountedPart":
+        """What counting found, with what was counted before, if rows were added to it."""
+        own = cls(manifest, rows.one_spelling, rows.some_without_user, rows.n_left_out > 0)
+        if before is None:
+            return own
+        return replace(
+            own,
+            one_spelling=own.one_spelling and before.one_spelling,
+            some_without_user=own.some_without_user or before.some_without_user,
+            left_out=own.left_out or before.left_out,
+        )
 
     def packed(self) -> str:
         """The part as compressed text."""
-        return _packed({**vars(self), "manifest": self.manifest.to_dict()})
+        values = {**vars(self), "manifest": self.manifest.to_dict()}
+        if not self.left_out:  # as earlier versions wrote it
+            del values["left_out"]
+        return _packed(values)
 
     @classmethod
     def unpacked(cls, address: Mapping[str, Any], text: str) -> "CountedPart":

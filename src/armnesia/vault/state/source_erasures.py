@@ -104,4 +104,5 @@ def _status(each: CountedSource, last: Mapping[str, Any] | None, requests: Seque
         after=known.get("after"),
         remains=tuple(known["remains"]),
         due=known.get("due"),
+        left_out=each.counted is not None and each.counted.left_out,
     )

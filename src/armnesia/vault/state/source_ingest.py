@@ -110,13 +110,7 @@ class SourceIngest:
             now = CountedSource(number, source.description, None, plans=plans)
             return self._recounted(counter, state, sources, others, now, source, manifest, reason)
         rows = self._new_rows(counter, source, known, manifest, changes)
-        part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        if known is not None and known.counted is not None:
-            part = replace(
-                part,
-                one_spelling=part.one_spelling and known.counted.one_spelling,
-                some_without_user=part.some_without_user or known.counted.some_without_user,
-            )
+        part = CountedPart.of(manifest, rows, None if known is None else known.counted)
         now = CountedSource(number, source.description, part, plans=plans)
         return CountedIngest(
             _dependencies(state), rows.sums, rows.n_rows, rows.n_left_out, sources, [*others, now], None
@@ -158,8 +152,7 @@ class SourceIngest:
     ) -> CountedIngest:
         whole = source.as_counted(manifest)
         rows = counter.count(whole, refuses_spellings=True)
-        part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        now = replace(now, counted=part)
+        now = replace(now, counted=CountedPart.of(manifest, rows))
         rest = counter.count_all(others, anew=False)
         refuse_overlaps([*rest.sources, now])
         both = replace(rest, rows=(*rest.rows, rows))
