@@ -60,6 +60,10 @@ class ChangedSourceError(InvalidLogError):
     """A source of which rows that were counted have changed or are gone; the message says which."""
 
 
+class UnknownCatalogError(InvalidLogError):
+    """A table of a catalog that is not configured here: the table itself may be as it was."""
+
+
 class ImpossibleDeletionError(InvalidInputError):
     """A deletion of records that the statistics cannot contain."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from armnesia.core.errors import MissingExtraError
+from armnesia.core.errors import MissingExtraError, VaultError
 from tests.databases import Place
 from tests.logs.erasing.stores import name_of
 from tests.vault.erasable_logs import counted_vault, ingest, make_log
@@ -29,6 +29,19 @@ def test_without_the_extra_nobody_is_forgotten(
         with pytest.raises(MissingExtraError, match=missing):
             vault.forget(users=[FIRST], erase_at_source=True)
         assert vault.head == head
+
+
+def test_a_catalog_that_is_not_found_is_no_source_that_is_gone(
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log("iceberg", tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG.config", {})
+        with pytest.raises(VaultError, match="found no catalog 'lake'; it looks for it in") as refused:
+            vault.forget(users=[FIRST])
+        assert "PYICEBERG_CATALOG__LAKE__URI" in str(refused.value)
+        assert "rebuild" not in str(refused.value)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "delta", "sqlite"])

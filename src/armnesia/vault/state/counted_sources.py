@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
+from armnesia.core.errors import ArmnesiaError, ChangedSourceError, UnknownCatalogError, VaultError
 from armnesia.logs import (
     Source,
     file_in_both,
@@ -188,6 +188,8 @@ class CountedSource:
         return self.counted is not None and has_new_files(self.address, self.counted.manifest)
 
     def _unavailable(self, error: ArmnesiaError) -> VaultError:
+        if isinstance(error, UnknownCatalogError):
+            return VaultError(f"{error}; nothing was changed")
         return VaultError(
             f"{error}; the vault has counted rows of this source: restore it; if it was moved, run"
             f" {move_command(self.address, 'NEW')} ; if it no longer exists, run"
