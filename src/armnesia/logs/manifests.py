@@ -39,6 +39,11 @@ class Manifest(ABC):
         """The files by path, if the source is what a path or glob stands for; None of tables."""
         return None
 
+    @property
+    def files_by_name(self) -> tuple[str, ...] | None:
+        """The files as `Changes.added` names them; None if there are none, as of a table of a database."""
+        return self.named_files
+
     def files_to_reopen(self) -> tuple[str, ...] | None:
         """The files to be opened in order to open no others; None if the source is opened as a whole.
 

@@ -435,6 +435,30 @@ class DroppedSource:
 
 
 @dataclass(frozen=True)
+class RowsAtSource:
+    """How many rows of forgotten people or records an erasure deletes at a source; nothing stores this."""
+
+    number: int
+    """By which the ledger and certificates name the source."""
+    name: str
+    rows: int | None
+    """None if they were deleted by an erasure that was interrupted before."""
+    files: int | None
+    """How many files have such rows, or were written again without them; None where that is not known."""
+
+
+@dataclass(frozen=True)
+class ErasurePreview:
+    """What an erasure at the sources would delete, for the operator."""
+
+    sources: tuple[RowsAtSource, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The key `sources`, and a note on who may see it."""
+        return {"sources": [asdict(each) for each in self.sources], "note": OPERATOR_ONLY}
+
+
+@dataclass(frozen=True)
 class SourceErasures:
     """The sources of an external vault, and whether rows may be erased there."""
 
@@ -442,6 +466,8 @@ class SourceErasures:
     sources: tuple[SourceErasure, ...]
     head: Head
     dropped: tuple[DroppedSource, ...] = ()
+    deleted: tuple[RowsAtSource, ...] | None = None
+    """What an erasure has deleted just now, at the sources where there was something; None without one."""
 
     @property
     def pending(self) -> int:
@@ -454,14 +480,18 @@ class SourceErasures:
         return sum(each.purge_pending for each in self.sources)
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `permitted`, `pending`, `purges_pending`, `sources`, `dropped` and `head`."""
+        """The keys `permitted`, `pending`, `purges_pending`, `sources`, `dropped` and `head`.
+
+        After an erasure also `deleted`, for the operator.
+        """
         sources = [
             {**asdict(each), "remains": list(each.remains), "purge_pending": each.purge_pending}
             for each in self.sources
         ]
         own = {"permitted": self.permitted, "pending": self.pending, "purges_pending": self.purges_pending}
         dropped = [asdict(each) for each in self.dropped]
-        return {**own, "sources": sources, "dropped": dropped, "head": str(self.head)}
+        deleted = {} if self.deleted is None else {"deleted": [asdict(each) for each in self.deleted]}
+        return {**own, "sources": sources, "dropped": dropped, "head": str(self.head), **deleted}
 
 
 @dataclass(frozen=True)
@@ -501,9 +531,8 @@ class Status:
         `scores_of` only with the scores of one of them, `source_erasures_pending` and `source_purges_pending`
         only where rows may be erased at their sources, `sources_with_left_out` only of an external vault.
         """
-        names = ("decisions", "scores_of", "source_erasures_pending", "source_purges_pending")
-        names += ("sources_with_left_out",)
-        optional = {name: getattr(self, name) for name in names}
+        at_sources = ("source_erasures_pending", "source_purges_pending", "sources_with_left_out")
+        optional = {name: getattr(self, name) for name in ("decisions", "scores_of", *at_sources)}
         fields = {name: value for name, value in vars(self).items() if name not in optional}
         return {
             **fields,

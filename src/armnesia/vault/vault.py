@@ -27,7 +27,7 @@ from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.copy import copy_vault
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
-from armnesia.vault.operations.erase import check_erasable, erase_at_sources, source_erasures
+from armnesia.vault.operations.erase import check_erasable, erase_at_sources, preview_erasure, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import ForgetRequest, RequestOptions, forget, forget_many, preview
@@ -56,6 +56,7 @@ from armnesia.vault.results import (
     Compacted,
     CompactionEstimate,
     Copied,
+    ErasurePreview,
     Exported,
     Finished,
     Forgotten,
@@ -334,6 +335,10 @@ class Vault:
         erasure that was interrupted is finished.
         """
         return erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+
+    def preview_erasure(self) -> ErasurePreview:
+        """What `erase_at_sources` would delete: rows and files at each source; nothing is changed."""
+        return preview_erasure(self._connection)
 
     def source_erasures(self) -> SourceErasures:
         """How far rows of forgotten people are erased at the sources, and what is due there."""

@@ -8,7 +8,7 @@ import pytest
 from armnesia.core.errors import MissingExtraError, VaultError
 from tests.databases import Place
 from tests.logs.erasing.stores import name_of
-from tests.vault.erasable_logs import counted_vault, ingest, make_log
+from tests.vault.erasable_logs import KINDS, counted_vault, ingest, make_log
 
 FIRST, SECOND = name_of(1), name_of(2)
 
@@ -63,3 +63,38 @@ def test_rows_of_forgotten_people_that_come_back_are_told_of_until_they_are_eras
         vault.erase_at_sources()
         assert vault.status().sources_with_left_out == 0
         assert vault.verify().problems == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_preview_counts_what_an_erasure_deletes(
+    kind: str, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log(kind, tmp_path / "log", monkeypatch)
+    log.with_parts(2)
+    rows = sum(row[0] in (FIRST, SECOND) for row in log.rows())
+    with counted_vault(sqlite_place, log) as vault:
+        assert [each.rows for each in vault.preview_erasure().sources] == [0]
+        vault.forget(users=[FIRST, SECOND])
+        head = vault.head
+        (would,) = vault.preview_erasure().sources
+        assert would.rows == rows
+        assert (would.files is None) == (kind in {"sqlite", "postgresql"})
+        assert vault.head == head
+        (done,) = vault.erase_at_sources().deleted or ()
+        assert done.rows == rows
+        assert done.files == (would.files if kind == "parquet" else None)
+        assert vault.erase_at_sources().deleted == ()
+        assert vault.source_erasures().deleted is None
+
+
+def test_rows_in_files_that_are_not_counted_are_counted_among_the_deleted(
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log("parquet", tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        vault.forget(users=[FIRST])
+        log.append([(FIRST, "A", 0.5, "page")])
+        (would,) = vault.preview_erasure().sources
+        (done,) = vault.erase_at_sources().deleted or ()
+        assert (done.rows, done.files) == (would.rows, 2)

@@ -69,6 +69,11 @@ class LakeManifest(Manifest):
         """An erasure writes rows to other files, and only the last version is known afterwards."""
         return False
 
+    @property
+    def files_by_name(self) -> tuple[str, ...]:
+        """The paths as the table's log names them."""
+        return tuple(file.path for file in self.files)
+
     def is_table_of(self, other: Manifest) -> bool:
         """Whether ids and places are the same: the file of metadata of an Iceberg table changes each time."""
         return self._has_id_of(other) and self.root == other.root

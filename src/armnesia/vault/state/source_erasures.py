@@ -24,7 +24,9 @@ def check_may_erase(configuration: Configuration) -> None:
     if not configuration.may_erase_at_source:
         raise VaultError(
             "this vault may not erase rows at their sources: that is permitted when an external vault is"
-            " created (armnesia init --external --may-erase-at-source); nothing was changed"
+            " created; nothing was changed; for a vault that may, and knows who was forgotten here, run"
+            " armnesia init --url NEW --external --may-erase-at-source --successor-of THIS, and ingest the"
+            " sources there"
         )
 
 
