@@ -480,18 +480,15 @@ class SourceErasures:
         return sum(each.purge_pending for each in self.sources)
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `permitted`, `pending`, `purges_pending`, `sources`, `dropped` and `head`.
-
-        After an erasure also `deleted`, for the operator.
-        """
+        """The keys `permitted`, `pending`, `purges_pending`, `sources`, `dropped`, `deleted` and `head`."""
         sources = [
             {**asdict(each), "remains": list(each.remains), "purge_pending": each.purge_pending}
             for each in self.sources
         ]
         own = {"permitted": self.permitted, "pending": self.pending, "purges_pending": self.purges_pending}
         dropped = [asdict(each) for each in self.dropped]
-        deleted = {} if self.deleted is None else {"deleted": [asdict(each) for each in self.deleted]}
-        return {**own, "sources": sources, "dropped": dropped, "head": str(self.head), **deleted}
+        deleted = None if self.deleted is None else [asdict(each) for each in self.deleted]
+        return {**own, "sources": sources, "dropped": dropped, "deleted": deleted, "head": str(self.head)}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def erase(
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only print how many rows and files would be deleted or rewritten."),
+        typer.Option("--dry-run", help="Only print what would change."),
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:

@@ -115,7 +115,7 @@ def forget(
         if erase_at_source:
             erasures = vault.source_erasures()
             left = [*purge_lines(erasures), *remains_lines(erasures)]
-        may_erase = vault.configuration.may_erase_at_source
+        may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -170,24 +170,22 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool, may_erase: bool
             number = counted(len(done.decisions), "decision")
             change = f" in {number}; {changed} of them serve another arm now."
         first = f"Forgotten: {counted(done.records, 'record')}{change}"
+    erased = f"{body['erasure']['state']}: {body['erasure']['covers']}"
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
         *(["The unlearner and the budget that were given are not used: the first answer stands."] * ignored),
         *_named_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
-        *_erasure_lines(body, may_erase=may_erase),
+        *(_external_lines(body, erased, may_erase=may_erase) if "source" in body else [f"Erasure: {erased}"]),
         f"Ledger: entry {body['sequence']}",
         f"Certificate: {file or 'kept in the vault; see armnesia certificate show'}",
         *([] if done.certificate.opening else [names_nobody]),
     ]
 
 
-def _erasure_lines(body: Mapping[str, Any], *, may_erase: bool) -> list[str]:
-    """How far the rows are erased: in the vault and, where they stay there, at their source."""
-    erased = f"{body['erasure']['state']}: {body['erasure']['covers']}"
-    if "source" not in body:
-        return [f"Erasure: {erased}"]
+def _external_lines(body: Mapping[str, Any], erased: str, *, may_erase: bool) -> list[str]:
+    """How far the rows are erased in the vault, and at their source."""
     at_source = body["source"]["state"]
     if at_source == "untouched":
         at_source += "; run armnesia erase" if may_erase else "; delete the rows there, then ingest it again"
