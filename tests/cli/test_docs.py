@@ -126,6 +126,7 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("ingest", None, ("clicks.parquet", *INGEST[2:], *EXTERNAL)),
     ("erase", "", ("--status", *EXTERNAL)),
     ("forget", None, ("--user", "u1", *EXTERNAL)),
+    ("erase", " with `--dry-run`", ("--dry-run", *EXTERNAL)),
     ("erase", "", ("--purge", *EXTERNAL)),
     ("decide", " with `--where`", ("--where", "row=r1", *MANY)),
     ("decide", " of many decisions", MANY),
@@ -151,6 +152,10 @@ def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> No
         assert done.code == 0, done.err
         if variant is not None:
             assert_documented(command, variant, done.json)
+    source = run("status", "--json", *EXTERNAL).json["sources"][0]["name"]
+    Path("clicks.parquet").rename("moved.parquet")
+    moved = run("rebuild", "--moved", source, "moved.parquet", "--json", *EXTERNAL)
+    assert_documented("rebuild", " with `--moved`", moved.json)
     Path("served.json").write_text(run("decide", "--signed", *MANY).out, encoding="utf-8")
     Path("keys.json").write_text(run("public-key", "--json", *MANY).out, encoding="utf-8")
     served = run("certificate", "verify", "served.json", "--public-key", "keys.json", "--json")

@@ -60,6 +60,10 @@ class ChangedSourceError(InvalidLogError):
     """A source of which rows that were counted have changed or are gone; the message says which."""
 
 
+class UnknownCatalogError(InvalidLogError):
+    """A table of a catalog that is not configured here: the table itself may be as it was."""
+
+
 class ImpossibleDeletionError(InvalidInputError):
     """A deletion of records that the statistics cannot contain."""
 
@@ -130,9 +134,13 @@ class MissingExtraError(ArmnesiaError, ImportError):
         """The error for a feature, naming the extra that provides it.
 
         >>> print(MissingExtraError.naming("Reading files", "engines"))
-        Reading files needs an optional dependency: pip install "armnesia[engines]"
+        Reading files needs an optional dependency: pip install "armnesia[engines]", or in a checkout pip
+        install ".[engines]"
         """
-        return cls(f'{feature} needs an optional dependency: pip install "armnesia[{extra}]"')
+        return cls(
+            f'{feature} needs an optional dependency: pip install "armnesia[{extra}]", or in a checkout pip'
+            f' install ".[{extra}]"'
+        )
 
 
 class UndeclaredActionsWarning(UserWarning):

@@ -39,6 +39,11 @@ class Manifest(ABC):
         """The files by path, if the source is what a path or glob stands for; None of tables."""
         return None
 
+    @property
+    def files_by_name(self) -> tuple[str, ...] | None:
+        """The files as `Changes.added` names them; None if there are none, as of a table of a database."""
+        return self.named_files
+
     def files_to_reopen(self) -> tuple[str, ...] | None:
         """The files to be opened in order to open no others; None if the source is opened as a whole.
 
@@ -53,6 +58,14 @@ class Manifest(ABC):
     def is_copy_of(self, other: "Manifest") -> bool:
         """Whether both have the identity of one table, at two places."""
         return False
+
+    def file_like_one_of(self, other: "Manifest") -> str | None:
+        """The first file that has, elsewhere, the name, size and time of change of a file of the other."""
+        return None
+
+    def moved_to(self, now: "Manifest") -> "Manifest | None":
+        """What was counted, at the place of another manifest; None if that does not show the same there."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,38 @@ class FileManifest(Manifest):
     def parts(self) -> frozenset[str]:
         """The files, whatever path leads to them."""
         return real_paths(self.paths)
+
+    def file_like_one_of(self, other: Manifest) -> str | None:
+        """The first file that looks like a copy: `mv`, `cp -p` and `rsync -t` keep the time of change.
+
+        >>> counted = FileManifest((("/logs/a.csv", 812, 5),))
+        >>> FileManifest((("/logs/a.csv", 812, 5), ("/moved/a.csv", 812, 5))).file_like_one_of(counted)
+        '/moved/a.csv'
+        """
+        if not isinstance(other, FileManifest):
+            return None
+        known, paths = set(map(_without_folder, other.files)), set(other.paths)
+        alike = (each[0] for each in self.files if each[0] not in paths and _without_folder(each) in known)
+        return next(alike, None)
+
+    def moved_to(self, now: Manifest) -> "FileManifest | None":
+        """The same files below another folder, if all are there with their sizes and times of change.
+
+        >>> counted = FileManifest((("/logs/day=1/a.csv", 812, 5), ("/logs/day=2/a.csv", 80, 5)))
+        >>> now = (("/new/day=1/a.csv", 812, 5), ("/new/day=2/a.csv", 80, 5), ("/new/b.csv", 7, 9))
+        >>> counted.moved_to(FileManifest(now)).paths
+        ('/new/day=1/a.csv', '/new/day=2/a.csv')
+        """
+        if not isinstance(now, FileManifest) or not self.files:
+            return None
+        folder, there = _folder_of(self.paths), set(now.files)
+        inner = [(os.path.relpath(path, folder), size, changed) for path, size, changed in self.files]
+        ending = os.sep + inner[0][0]
+        for root in (path.removesuffix(ending) for path in now.paths if path.endswith(ending)):
+            files = tuple((os.path.join(root, path), size, changed) for path, size, changed in inner)
+            if there.issuperset(files):
+                return FileManifest(files)
+        return None
 
     def changes_to(self, now: "FileManifest") -> Changes:
         """What has changed between this manifest and a later one."""
@@ -195,6 +240,19 @@ class TableRange(Manifest):
                 "a manifest of a table must have table, column, highest, n_rows and on_server; got"
                 f" {sorted(values)}"
             ) from None
+
+
+def _without_folder(file: tuple[str, int, int]) -> tuple[str, int, int]:
+    path, size, changed = file
+    return os.path.basename(path), size, changed
+
+
+def _folder_of(paths: Iterable[str]) -> str:
+    """The folder of all files, without folders that hold values of a partition, which must stay the same."""
+    folder = os.path.commonpath(map(os.path.dirname, paths))
+    while "=" in folder:
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def real_paths(paths: Iterable[str]) -> frozenset[str]:

@@ -410,6 +410,8 @@ class SourceErasure:
     remains: tuple[str, ...]
     due: str | None
     """From when on a purge respects the retention of the table."""
+    left_out: bool = False
+    """Whether an ingest has left out rows there, of people or records that were forgotten before."""
 
     @property
     def purge_pending(self) -> bool:
@@ -429,6 +431,30 @@ class DroppedSource:
 
 
 @dataclass(frozen=True)
+class RowsAtSource:
+    """How many rows of forgotten people or records an erasure deletes at a source; nothing stores this."""
+
+    number: int
+    """By which the ledger and certificates name the source."""
+    name: str
+    rows: int | None
+    """None if they were deleted by an erasure that was interrupted before."""
+    files: int | None
+    """How many files have such rows, or were written again without them; None where that is not known."""
+
+
+@dataclass(frozen=True)
+class ErasurePreview:
+    """What an erasure at the sources would delete, for the operator."""
+
+    sources: tuple[RowsAtSource, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The key `sources`, and a note on who may see it."""
+        return {"sources": [asdict(each) for each in self.sources], "note": OPERATOR_ONLY}
+
+
+@dataclass(frozen=True)
 class SourceErasures:
     """The sources of an external vault, and whether rows may be erased there."""
 
@@ -436,6 +462,8 @@ class SourceErasures:
     sources: tuple[SourceErasure, ...]
     head: Head
     dropped: tuple[DroppedSource, ...] = ()
+    deleted: tuple[RowsAtSource, ...] | None = None
+    """What an erasure has deleted just now, at the sources where there was something; None without one."""
 
     @property
     def pending(self) -> int:
@@ -448,14 +476,15 @@ class SourceErasures:
         return sum(each.purge_pending for each in self.sources)
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `permitted`, `pending`, `purges_pending`, `sources`, `dropped` and `head`."""
+        """The keys `permitted`, `pending`, `purges_pending`, `sources`, `dropped`, `deleted` and `head`."""
         sources = [
             {**asdict(each), "remains": list(each.remains), "purge_pending": each.purge_pending}
             for each in self.sources
         ]
         own = {"permitted": self.permitted, "pending": self.pending, "purges_pending": self.purges_pending}
         dropped = [asdict(each) for each in self.dropped]
-        return {**own, "sources": sources, "dropped": dropped, "head": str(self.head)}
+        deleted = None if self.deleted is None else [asdict(each) for each in self.deleted]
+        return {**own, "sources": sources, "dropped": dropped, "deleted": deleted, "head": str(self.head)}
 
 
 @dataclass(frozen=True)
@@ -486,15 +515,17 @@ class Status:
     """How many requests wait for an erasure at a source; None where none may be made."""
     source_purges_pending: int | None = None
     """At how many sources a purge is left to do; None where none may be made."""
+    sources_with_left_out: int | None = None
+    """At how many sources an ingest has left out rows that are still there; None of a managed vault."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, and a note on who may see them; `decisions` only where there can be many.
 
         `scores_of` only with the scores of one of them, `source_erasures_pending` and `source_purges_pending`
-        only where rows may be erased at their sources.
+        only where rows may be erased at their sources, `sources_with_left_out` only of an external vault.
         """
-        names = ("decisions", "scores_of", "source_erasures_pending", "source_purges_pending")
-        optional = {name: getattr(self, name) for name in names}
+        at_sources = ("source_erasures_pending", "source_purges_pending", "sources_with_left_out")
+        optional = {name: getattr(self, name) for name in ("decisions", "scores_of", *at_sources)}
         fields = {name: value for name, value in vars(self).items() if name not in optional}
         return {
             **fields,
@@ -706,15 +737,18 @@ class SavedCertificates:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Whether computing the statistics again changed anything, and which sources were dropped."""
+    """Whether computing the statistics again changed anything, and which sources were dropped or moved."""
 
     changed: bool
     head: Head
     dropped: tuple[str, ...] = ()
+    moved: tuple[str, str] | None = None
+    """The names of a source before and after it was moved."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `changed`, `head` and `dropped`."""
-        return {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped)}
+        """The keys `changed`, `head` and `dropped`, and `moved` if a source was."""
+        moved = {} if self.moved is None else {"moved": list(self.moved)}
+        return {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped), **moved}
 
 
 @dataclass(frozen=True)

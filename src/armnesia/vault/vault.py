@@ -27,7 +27,7 @@ from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.copy import copy_vault
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
-from armnesia.vault.operations.erase import check_erasable, erase_at_sources, source_erasures
+from armnesia.vault.operations.erase import check_erasable, erase_at_sources, preview_erasure, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import (
@@ -41,6 +41,7 @@ from armnesia.vault.operations.forget import (
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
+from armnesia.vault.operations.move import move_source
 from armnesia.vault.operations.policy import change_policy
 from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
@@ -62,6 +63,7 @@ from armnesia.vault.results import (
     Compacted,
     CompactionEstimate,
     Copied,
+    ErasurePreview,
     Exported,
     Finished,
     Forgotten,
@@ -190,6 +192,7 @@ class Vault:
         where: Where | None = None,
         no_user: bool = False,
         other_columns: bool = False,
+        other_rows: bool = False,
         replace: bool = False,
         batch_rows: int | None = None,
         ordered_by: str | None = None,
@@ -207,7 +210,9 @@ class Vault:
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
 
         An external vault counts the rows that are new at the source. Of a table of a database these are the
-        rows with greater values in the column `ordered_by` than those that were counted.
+        rows with greater values in the column `ordered_by` than those that were counted. Files with the name,
+        size and time of change of counted ones are refused as copies, unless `other_rows` states that their
+        rows are others.
         """
         rows = open_source(
             source,
@@ -226,6 +231,7 @@ class Vault:
             rows,
             users=users,
             other_columns=other_columns,
+            other_rows=other_rows,
             replaces=replace,
             batch_rows=batch_rows,
             ordered_by=ordered_by,
@@ -334,6 +340,10 @@ class Vault:
         erasure that was interrupted is finished.
         """
         return erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+
+    def preview_erasure(self) -> ErasurePreview:
+        """What `erase_at_sources` would delete: rows and files at each source; nothing is changed."""
+        return preview_erasure(self._connection)
 
     def source_erasures(self) -> SourceErasures:
         """How far rows of forgotten people are erased at the sources, and what is due there."""
@@ -552,12 +562,27 @@ class Vault:
         """For how long `compact` would keep others waiting; a trial of less than a second."""
         return estimate_compaction(self._connection)
 
-    def rebuild(self, *, without: Iterable[str] = (), progress: Progress | None = None) -> Rebuilt:
+    def rebuild(
+        self,
+        *,
+        without: Iterable[str] = (),
+        unerased: bool = False,
+        moved: tuple[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Rebuilt:
         """Compute the statistics again from the rows or sources.
 
-        `without` names sources of an external vault, as `status` does, that no longer exist.
+        `without` names sources of an external vault, as `status` does, that no longer exist. If rows may be
+        erased at sources, one where rows of forgotten people are left is refused, unless `unerased` states
+        that they stay. `moved` is a source and the place that it was moved to: only that is changed, and the
+        source keeps its number, if the same files or rows are there.
         """
-        return rebuild(self._connection, tuple(dict.fromkeys(without)), progress)
+        dropped = tuple(dict.fromkeys(without))
+        if moved is None:
+            return rebuild(self._connection, dropped, progress, unerased=unerased)
+        if dropped or unerased:
+            raise InvalidInputError("moved (--moved) changes only where a source is; give it alone")
+        return move_source(self._connection, *moved)
 
     def export(self, path: str | Path, *, for_restore: bool = False) -> Exported:
         """Write what an auditor needs, without personal data; or what restoring a backup needs."""

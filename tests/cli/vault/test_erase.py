@@ -40,7 +40,9 @@ def people(path: Path) -> set[str]:
 def test_rows_are_erased_by_forget(run: Any, external: Path) -> None:
     done = run("forget", "--user", "u1", "--erase-at-source", "--purge", "--certificate", "u1.json")
     assert done.code == 0
-    assert "Source: purged\n" in done.out
+    assert "In the vault: complete: " in done.out
+    assert "At the source: purged\n" in done.out
+    assert "Remains at source 1: " in done.out
     assert people(external) & {"u1", "a1"} == {"a1"}
     assert run("verify").code == 0
     run("export", "ledger.json")
@@ -80,7 +82,7 @@ def test_nothing_is_erased_without_permission(run: Any, parquet: Path) -> None:
     for command in (("erase",), ("forget", "--user", "u1", "--erase-at-source")):
         refused = run(*command)
         assert refused.code == 2
-        assert "armnesia init --external --may-erase-at-source" in refused.err
+        assert "armnesia init --url NEW --external --may-erase-at-source --successor-of" in refused.err
         assert refused.err.count("\n") == 1
     assert contents(parquet.parent) == before
     assert "without that permission" in run("erase", "--status").out
@@ -156,7 +158,8 @@ def test_who_vouches_for_given_rows_is_said_before(run: Any, external: Path) -> 
 
 def test_a_dropped_source_is_named(run: Any, external: Path) -> None:
     run("forget", "--user", "u1")
-    done = run("rebuild", "--without", str(external))
+    assert "to leave the rows, add --unerased" in run("rebuild", "--without", str(external)).err
+    done = run("rebuild", "--without", str(external), "--unerased")
     assert f"Dropped: source {str(external)!r}; its rows no longer count.\nThe statistics" in done.out
     assert run("ledger", "--json").json["entries"][-1]["dropped"] == [1]
     assert "Source 1 was dropped by ledger entry" in run("erase", "--status").out
@@ -164,6 +167,65 @@ def test_a_dropped_source_is_named(run: Any, external: Path) -> None:
     assert run("ingest", "copy.parquet", *COLUMNS, *USER_COLUMN).code == 0
     assert run("erase", "--purge").code == 0
     assert "Source: untouched" in run("certificate", "show", "--user", "u1").out
+
+
+def test_a_source_that_was_moved_is_erased_at_its_new_place(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1")
+    external.rename(external.with_name("new.parquet"))
+    done = run("rebuild", "--moved", str(external), "new.parquet")
+    place = str(external.with_name("new.parquet"))
+    assert done.out == f"Source {str(external)!r} is counted at {place!r} from now on, by the same number.\n"
+    assert run("ledger", "--json").json["entries"][-1]["moved"] == [1]
+    assert run("erase", "--purge").code == 0
+    assert "Source: purged" in run("certificate", "show", "--user", "u1").out
+
+
+def test_what_would_be_and_was_deleted_is_counted_for_the_screen(run: Any, external: Path) -> None:
+    assert "At the source: untouched; run armnesia erase\n" in run("forget", "--user", "u1").out
+    before = external.read_bytes()
+    would = run("erase", "--dry-run", "--json").json
+    assert [(each["rows"], each["files"]) for each in would["sources"]] == [(40, 1)]
+    assert "Nothing was changed. For the operator only" in run("erase", "--dry-run").out
+    assert external.read_bytes() == before
+    assert "Deleted at source 1: 40 rows; 1 file written again.\n" in run("erase").out
+    assert "No row had to be deleted.\n" in run("erase").out
+    assert run("erase", "--json").json["deleted"] == []
+    assert run("erase", "--status", "--json").json["deleted"] is None
+    for options in (("--dry-run", "--purge"), ("--dry-run", "--status"), ("--status", "--purge")):
+        assert "changes nothing; give it without" in run("erase", *options).err
+
+
+def test_without_the_permission_a_successor_may_have_it(run: Any, parquet: Path) -> None:
+    run("init", "--actions", "A,B", "--external")
+    run(*SOURCE)
+    forgotten = run("forget", "--user", "u1")
+    assert "At the source: untouched; delete the rows there, then ingest it again\n" in forgotten.out
+    new, successor = ("--url", "sqlite:///new.db"), ("--successor-of", "sqlite:///vault.db")
+    made = run("init", *new, "--actions", "A,B", "--external", "--may-erase-at-source", *successor)
+    assert made.code == 0
+    assert "40 rows of forgotten people or records lie at the source" in run(*SOURCE, *new).out
+    assert "Deleted at source 1: 40 rows" in run("erase", *new).out
+    assert "u1" not in people(parquet)
+
+
+def test_a_source_that_cannot_be_erased_is_warned_of_when_it_is_ingested(run: Any, external: Path) -> None:
+    Path("later.csv").write_text("variant,clicked,person\nA,1,zoe\n", "utf-8")
+    done = run("ingest", "later.csv", *COLUMNS, *USER_COLUMN)
+    assert done.code == 0
+    assert "armnesia erase is refused while it is counted: " in done.err
+    assert "CSV" in done.err
+
+
+def test_rows_that_came_back_are_told_of(run: Any, external: Path) -> None:
+    run("forget", "--user", "u1", "--erase-at-source")
+    duckdb.sql("SELECT 'A' AS variant, 1 AS clicked, 'u1' AS person").write_parquet("later.parquet")
+    done = run("ingest", "later.parquet", *COLUMNS, *USER_COLUMN)
+    assert "1 row of forgotten people or records lies at the source: run armnesia erase." in done.out
+    told = "Source 2 has rows of people or records that were forgotten before: run armnesia erase"
+    assert told in run("erase", "--status").out
+    assert "sources with later rows" in run("status").out
+    assert told not in run("erase").out
+    assert "sources with later rows" not in run("status").out
 
 
 @pytest.fixture
@@ -179,7 +241,7 @@ def delta(folder: Path, run: Any) -> Path:
 
 def test_a_purge_that_has_to_wait_is_announced_and_counted(run: Any, delta: Path) -> None:
     done = run("forget", "--user", "u1", "--erase-at-source", "--purge")
-    assert "Source: logically deleted\n" in done.out
+    assert "At the source: logically deleted\n" in done.out
     (line,) = [line for line in done.out.splitlines() if "is not purged" in line]
     moment = re.search(r"from (\S+ \S+) UTC on, run armnesia erase --purge$", line)
     assert moment is not None

@@ -238,5 +238,8 @@ def test_without_the_extra_the_command_says_what_to_install(
     before = contents(vault)
     refused = run(*arguments)
     assert refused.code == 2
-    assert refused.err == 'armnesia: The vault needs an optional dependency: pip install "armnesia[vault]"\n'
+    assert refused.err == (
+        'armnesia: The vault needs an optional dependency: pip install "armnesia[vault]", or in a checkout'
+        ' pip install ".[vault]"\n'
+    )
     assert contents(vault) == before

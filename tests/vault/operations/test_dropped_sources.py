@@ -36,7 +36,7 @@ def move_to_a_copy(vault: Vault, log: Store) -> Path:
     """Count a copy in the place of the log, which stays where it is."""
     copy = log.folder.with_name("copy")
     shutil.copytree(log.folder, copy)
-    vault.rebuild(without=[name_of_source(vault)])
+    vault.rebuild(without=[name_of_source(vault)], unerased=True)
     vault.ingest(str(copy / "*.parquet"), user="user")
     return copy
 
@@ -83,7 +83,7 @@ def test_the_number_is_not_used_again_after_a_rebuild_and_in_a_copy(
     vault: Vault, log: Store, tmp_path: Path
 ) -> None:
     vault.forget(users=[FIRST])
-    vault.rebuild(without=[name_of_source(vault)])
+    vault.rebuild(without=[name_of_source(vault)], unerased=True)
     vault.rebuild()
     address, keys = f"sqlite:///{tmp_path / 'other.db'}", tmp_path / "other.keys"
     vault.copy_to(address, keys=keys)

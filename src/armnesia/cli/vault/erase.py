@@ -10,7 +10,7 @@ from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import IgnoreRetention, Purge, VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
-from armnesia.vault import SourceErasure, SourceErasures
+from armnesia.vault import OPERATOR_ONLY, ErasurePreview, SourceErasure, SourceErasures
 
 _LONGEST_IN_A_LINE = 22
 
@@ -23,15 +23,25 @@ def erase(
     status: Annotated[
         bool, typer.Option("--status", help="Only print how far each source is; nothing is changed.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only print what would change."),
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Delete rows of forgotten people at their sources.
 
     The vault must be created with --may-erase-at-source. An erasure that was interrupted is finished.
     """
-    if status and (purge or ignore_retention):
-        raise InvalidInputError("--status changes nothing; give it without --purge and --ignore-retention")
+    if (status or dry_run) and (purge or ignore_retention or (status and dry_run)):
+        others = "--dry-run, --purge and --ignore-retention" if status else "--purge and --ignore-retention"
+        raise InvalidInputError(
+            f"{'--status' if status else '--dry-run'} changes nothing; give it without {others}"
+        )
     with options.open() as vault:
+        if dry_run:
+            _print_preview(vault.preview_erasure(), as_json)
+            return
         if status:
             found = vault.source_erasures()
         else:
@@ -43,7 +53,33 @@ def erase(
     ]
     shown: list[Any] = [f"Source {each.number}: {each.name}" for each in found.sources]
     shown.append(table("Erased", columns, rows, unwrapped=columns[3:]) if rows else "No source is counted.")
-    print_result(found.to_dict, as_json, *shown, *_lines(found))
+    print_result(found.to_dict, as_json, *_deleted_lines(found), *shown, *_lines(found))
+
+
+def _print_preview(found: ErasurePreview, as_json: bool) -> None:
+    """How many rows an erasure would delete, and in how many files."""
+    rows = [[each.number, each.rows, "" if each.files is None else each.files] for each in found.sources]
+    shown: list[Any] = [f"Source {each.number}: {each.name}" for each in found.sources]
+    shown.append(
+        table("Would be deleted", ["source", "rows of forgotten people or records", "in files"], rows)
+        if rows
+        else "No source is counted."
+    )
+    print_result(found.to_dict, as_json, *shown, f"Nothing was changed. {OPERATOR_ONLY}")
+
+
+def _deleted_lines(found: SourceErasures) -> list[str]:
+    """How many rows were deleted just now, for the screen."""
+    if found.deleted is None:
+        return []
+    lines = []
+    for each in found.deleted:
+        rows = "the rows of an erasure that was interrupted"
+        if each.rows is not None:
+            rows = counted(each.rows, "row")
+        files = "" if each.files is None else f"; {counted(each.files, 'file')} written again"
+        lines.append(f"Deleted at source {each.number}: {rows}{files}.")
+    return lines or ["No row had to be deleted."]
 
 
 def _state(each: SourceErasure) -> str:
@@ -69,6 +105,16 @@ def _minute(due: str | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
+def left_out_lines(found: SourceErasures) -> list[str]:
+    """Where rows of people who were forgotten before have come with an ingest, and are still there."""
+    remedy = "run armnesia erase" if found.permitted else "delete them there"
+    return [
+        f"Source {each.number} has rows of people or records that were forgotten before: {remedy}"
+        for each in found.sources
+        if each.left_out
+    ]
+
+
 def purge_lines(found: SourceErasures) -> list[str]:
     """Where a purge is left to do, from when on, and by which command."""
     lines = []
@@ -83,16 +129,16 @@ def purge_lines(found: SourceErasures) -> list[str]:
     return lines
 
 
+def remains_lines(found: SourceErasures) -> list[str]:
+    """Where rows or names may remain."""
+    return [
+        f"Remains at source {each.number}: {sentence}" for each in found.sources for sentence in each.remains
+    ]
+
+
 def _lines(found: SourceErasures) -> list[str]:
     """What is left to do and what remains at each source, and whether anything may be erased."""
-    lines = [
-        *purge_lines(found),
-        *(
-            f"Remains at source {each.number}: {sentence}"
-            for each in found.sources
-            for sentence in each.remains
-        ),
-    ]
+    lines = [*left_out_lines(found), *purge_lines(found), *remains_lines(found)]
     lines += [
         f"Source {each.number} was dropped by ledger entry {each.entry} before rows were purged there; in"
         f" certificates it stays as it was: {counted(each.requests, 'request')}."

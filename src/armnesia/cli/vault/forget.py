@@ -11,7 +11,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.erase import purge_lines
+from armnesia.cli.vault.erase import purge_lines, remains_lines
 from armnesia.cli.vault.options import (
     IgnoreRetention,
     Purge,
@@ -111,7 +111,11 @@ def forget(
             purge=purge,
             ignore_retention=ignore_retention,
         )
-        left = purge_lines(vault.source_erasures()) if erase_at_source else []
+        left = []
+        if erase_at_source:
+            erasures = vault.source_erasures()
+            left = [*purge_lines(erasures), *remains_lines(erasures)]
+        may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -121,7 +125,7 @@ def forget(
                 f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
             ) from None
     asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
-    lines = _lines(done, certificate, ignored=done.repeated and asked)
+    lines = _lines(done, certificate, ignored=done.repeated and asked, may_erase=may_erase)
     print_result(
         lambda: {**done.to_dict(), "not_held": list(done.not_held), "certificate_file": certificate},
         as_json,
@@ -152,7 +156,7 @@ def _warn_of_unknown_ids(found: Forgotten | Preview, named: Mapping[str, Any]) -
         )
 
 
-def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
+def _lines(done: Forgotten, file: Path | None, *, ignored: bool, may_erase: bool) -> list[str]:
     """The result in words; `ignored`: an unlearner or a budget was given, but the answer stands already."""
     body = done.certificate.body
     if done.repeated:
@@ -166,18 +170,26 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
             number = counted(len(done.decisions), "decision")
             change = f" in {number}; {changed} of them serve another arm now."
         first = f"Forgotten: {counted(done.records, 'record')}{change}"
+    erased = f"{body['erasure']['state']}: {body['erasure']['covers']}"
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
         *(["The unlearner and the budget that were given are not used: the first answer stands."] * ignored),
         *_named_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
-        f"Erasure: {body['erasure']['state']}: {body['erasure']['covers']}",
-        *([f"Source: {body['source']['state']}"] if "source" in body else []),
+        *(_external_lines(body, erased, may_erase=may_erase) if "source" in body else [f"Erasure: {erased}"]),
         f"Ledger: entry {body['sequence']}",
         f"Certificate: {file or 'kept in the vault; see armnesia certificate show'}",
         *([] if done.certificate.opening else [names_nobody]),
     ]
+
+
+def _external_lines(body: Mapping[str, Any], erased: str, *, may_erase: bool) -> list[str]:
+    """How far the rows are erased in the vault, and at their source."""
+    at_source = body["source"]["state"]
+    if at_source == "untouched":
+        at_source += "; run armnesia erase" if may_erase else "; delete the rows there, then ingest it again"
+    return [f"In the vault: {erased}", f"At the source: {at_source}"]
 
 
 def _preview_lines(found: Preview) -> list[Any]:

@@ -50,6 +50,13 @@ def ingest(
             "--other-columns", help="Action and reward have other columns than before, but mean the same."
         ),
     ] = False,
+    other_rows: Annotated[
+        bool,
+        typer.Option(
+            "--other-rows",
+            help="External vault: files that look like copies of counted ones have other rows.",
+        ),
+    ] = False,
     replace: Annotated[
         bool,
         typer.Option(
@@ -93,11 +100,13 @@ def ingest(
         with options.open() as vault, counting_rows(quiet=as_json) as progress:
             before = vault.n_records, vault.head
             external = vault.configuration.mode == EXTERNAL
+            may_erase = vault.configuration.may_erase_at_source
             done = vault.ingest(
                 log,
                 **columns,
                 no_user=no_user,
                 other_columns=other_columns,
+                other_rows=other_rows,
                 replace=replace,
                 batch_rows=batch_rows,
                 ordered_by=ordered_by,
@@ -140,6 +149,7 @@ def ingest(
         done.to_dict(),
         as_json,
         _counted_at_source(done) if external else _added(done, replace=replace),
+        *([_left_at_source(done, may_erase=may_erase)] if external and done.suppressed else []),
         *([] if done.user_type_fixed is None else [f"User type from {since} on: {done.user_type_fixed}"]),
         f"Served now{', before the ingest' * dry_run}: {done.served}"
         if done.decisions is None
@@ -177,6 +187,15 @@ def _counted_at_source(done: Ingested) -> str:
     if not done.rows:
         return "Nothing is new at the source: all its rows were counted before."
     return f"{counted(done.rows, 'new row')}: {done.added} {'would be ' * done.dry_run}added, {left_out}"
+
+
+def _left_at_source(done: Ingested, *, may_erase: bool) -> str:
+    """Where the rows are that do not count, and how they are deleted."""
+    lie = counted(
+        done.suppressed, "row of forgotten people or records lies", "rows of forgotten people or records lie"
+    )
+    where = "the sources" if done.recounted else "the source"
+    return f"{lie} at {where}: {'run armnesia erase' if may_erase else 'delete them there'}."
 
 
 def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None, batch_rows: int | None) -> str:

@@ -115,4 +115,5 @@ def _rebuilt(fields: Mapping[str, Any]) -> str:
     which = f"source {', '.join(map(str, numbers))}" if numbers else ""
     if not numbers and fields.get("sources_dropped"):
         which = counted(fields["sources_dropped"], "source")
-    return f"{what}; {which} dropped" if which else what
+    moved = "".join(f"; source {number} moved" for number in fields.get("moved", ()))
+    return f"{what}; {which} dropped" if which else what + moved

@@ -16,6 +16,18 @@ def rebuild(
         list[str] | None,
         typer.Option(help="A source, by its name in status, that no longer exists: its rows stop counting."),
     ] = None,
+    unerased: Annotated[
+        bool,
+        typer.Option(
+            "--unerased", help="Drop sources although rows of forgotten people are not erased there."
+        ),
+    ] = False,
+    moved: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="OLD NEW", help="A source, by its name in status, and the place that it was moved to."
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Recompute the statistics from the rows or sources.
@@ -26,7 +38,11 @@ def rebuild(
         options.open(accept="damaged") as vault,
         counting_rows(quiet=as_json) as progress,
     ):
-        done = vault.rebuild(without=without or (), progress=progress)
+        done = vault.rebuild(without=without or (), unerased=unerased, moved=moved, progress=progress)
+    if done.moved is not None:
+        text = f"Source {done.moved[0]!r} is counted at {done.moved[1]!r} from now on, by the same number."
+        print_result(done.to_dict, as_json, text)
+        return
     dropped = [f"Dropped: source {name!r}; its rows no longer count." for name in done.dropped]
     text = "The statistics were recomputed and have changed."
     if not done.changed:

@@ -10,7 +10,7 @@ from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.cli.vault.options import VaultOptions, policy_text, with_vault_options
 from armnesia.cli.vault.served import equations, key_in, served_text
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault import OPERATOR_ONLY, HeldSource
+from armnesia.vault import OPERATOR_ONLY, HeldSource, Status
 
 _PERMISSION = {True: "permitted", False: "not permitted when the vault was created"}
 
@@ -70,6 +70,11 @@ def status(
             if found.source_purges_pending
             else []
         ),
+        *(
+            [["sources with later rows of forgotten people", _left_out(found)]]
+            if found.sources_with_left_out
+            else []
+        ),
         *([["succeeded by", ", ".join(configuration.successors)]] if configuration.successors else []),
         *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
@@ -90,6 +95,11 @@ def status(
         of = "" if found.scores_of is None else f" of {equations(found.scores_of)}"
         shown.append(table(f"Arms{of}", ["action", "count", "mean", "score"], arms))
     print_result(found.to_dict, as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)
+
+
+def _left_out(found: Status) -> str:
+    remedy = "armnesia erase" if found.configuration.may_erase_at_source else "delete them there"
+    return f"{found.sources_with_left_out}: {remedy}"
 
 
 def _how_it_is_read(source: HeldSource) -> str:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnknownCatalogError
 from armnesia.logs.files.duckdb_engine import query
 from armnesia.logs.lakes.manifest import Commit, Effect
 from armnesia.logs.lakes.snapshot import (
@@ -83,6 +83,8 @@ class IcebergMetadata:
         try:
             with without_remarks():
                 self._table = load()
+        except UnknownCatalogError:
+            raise
         except Exception as error:  # catalogs pass on what databases and servers raise
             raise self._refused(reason_of(error)) from None
         self._current = self._table.current_snapshot()
@@ -296,7 +298,17 @@ def _address(name: str) -> tuple[str, Callable[[], Any]]:
     def load_from_catalog() -> Any:
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415 (an extra)
 
-        return load_catalog(catalog).load_table(tuple(identifier))
+        try:
+            found = load_catalog(catalog)
+        except ValueError as error:
+            if "URI missing" not in str(error):
+                raise
+            raise UnknownCatalogError(
+                f"source {name!r}: pyiceberg found no catalog {catalog!r}; it looks for it in the first"
+                " .pyiceberg.yaml of the folder PYICEBERG_HOME, the home folder and the working folder, and"
+                f" in the environment (PYICEBERG_CATALOG__{catalog.upper()}__URI)"
+            ) from None
+        return found.load_table(tuple(identifier))
 
     return name, load_from_catalog
 

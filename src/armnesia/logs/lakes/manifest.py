@@ -5,7 +5,7 @@ the same rows into other files: nothing is new. After anything else, the table h
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple, TypeGuard
 
@@ -69,6 +69,11 @@ class LakeManifest(Manifest):
         """An erasure writes rows to other files, and only the last version is known afterwards."""
         return False
 
+    @property
+    def files_by_name(self) -> tuple[str, ...]:
+        """The paths as the table's log names them."""
+        return tuple(file.path for file in self.files)
+
     def is_table_of(self, other: Manifest) -> bool:
         """Whether ids and places are the same: the file of metadata of an Iceberg table changes each time."""
         return self._has_id_of(other) and self.root == other.root
@@ -76,6 +81,13 @@ class LakeManifest(Manifest):
     def is_copy_of(self, other: Manifest) -> bool:
         """Whether the ids are the same, and the places are two."""
         return self._has_id_of(other) and self.root != other.root
+
+    def moved_to(self, now: Manifest) -> "LakeManifest | None":
+        """The same version of the table at another place, if all its files are there."""
+        if not self._has_id_of(now):
+            return None
+        same = now.schema == self.schema and set(now.files) >= set(self.files)
+        return replace(self, root=now.root, places=now.places) if same else None
 
     def _has_id_of(self, other: Manifest) -> TypeGuard["LakeManifest"]:
         return isinstance(other, LakeManifest) and _id_of(self) == _id_of(other)

@@ -99,6 +99,49 @@ def read_json(text: str, what: str) -> Any:
         raise InvalidInputError(f"{what} must be valid JSON; it is invalid or truncated") from None
 
 
+def unambiguous_json(text: str, what: str) -> Any:
+    """Read JSON as `read_json` does, and refuse what another reader may understand in another way.
+
+    >>> unambiguous_json('{"a": 1, "a": 2}', "the file")
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: the file must have each name once in an object; got 'a' twice
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in found:
+                raise _AmbiguousError(f"must have each name once in an object; got {name!r} twice")
+            found[name] = value
+        return found
+
+    def as_written(number: str, kind: type[int] | type[float]) -> int | float:
+        value = kind(number)
+        if repr(value) != number:
+            raise _AmbiguousError(f"must have numbers as they are read back; got {number[:40]}")
+        return value
+
+    def no_constant(name: str) -> None:
+        raise _AmbiguousError(f"must have numbers that JSON has; got {name}")
+
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=once,
+            parse_int=lambda number: as_written(number, int),
+            parse_float=lambda number: as_written(number, float),
+            parse_constant=no_constant,
+        )
+    except _AmbiguousError as error:
+        raise InvalidInputError(f"{what} {error}") from None
+    except (ValueError, RecursionError):
+        raise InvalidInputError(f"{what} must be valid JSON; it is invalid or truncated") from None
+
+
+class _AmbiguousError(Exception):
+    """What readers of JSON may understand in two ways."""
+
+
 def sha256_hex(data: bytes | str) -> str:
     """The SHA-256 of bytes, or of text in UTF-8, as 64 hexadecimal digits.
 

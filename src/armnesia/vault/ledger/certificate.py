@@ -12,7 +12,7 @@ has the hash of the words of its certificate (`terms`), so that no key can sign 
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os import PathLike
@@ -30,11 +30,13 @@ from armnesia.vault.keys.canonical_json import (
     sha256_hex,
     text_of_object,
     text_of_plain,
+    unambiguous_json,
     utc_now,
 )
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.ledger.certificate_check import (
     INTEGRITY_ONLY,
+    OTHER_LAYOUT,
     CertificateCheck,
     check_issue,
     vault_problems,
@@ -220,6 +222,8 @@ class Certificate:
     opening: Mapping[str, Any] | None = None
     text: str = field(init=False, repr=False, compare=False)
     """What is signed: the canonical JSON of the body."""
+    own_layout: bool = field(default=True, init=False, repr=False, compare=False)
+    """Whether the file that it was read from is, byte for byte, one that armnesia writes."""
 
     def __post_init__(self) -> None:
         body, text = plain_and_text(self.body)
@@ -307,7 +311,10 @@ class Certificate:
 
     @classmethod
     def from_json(cls, file: str | bytes) -> "Certificate":
-        """Read the file of a certificate, indented or canonical; any other formatting is refused as a change.
+        """Read the file of a certificate, in any layout of the same document; `own_layout` says in which.
+
+        Refused is what readers of JSON may understand in two ways: a name that is there twice, NaN and
+        infinities, and numbers that are not written as they are read back.
 
         >>> Certificate.from_json("{")
         Traceback (most recent call last):
@@ -317,14 +324,15 @@ class Certificate:
             text = file.decode("utf-8") if isinstance(file, bytes) else file
         except UnicodeDecodeError:
             raise VaultError("the certificate must be text in UTF-8") from None
-        certificate = cls.from_dict(_read(text, "the certificate"))
+        document = _read(text, "the certificate", unambiguous_json)
+        certificate = cls.from_dict(document)
+        if certificate.signature.hex() != document["signature"]:
+            raise VaultError("the signature of a certificate must be lower-case hexadecimal, without spaces")
         documents = [certificate.to_dict()]
         if certificate.opening is None:  # older files leave it out
             documents.append({name: part for name, part in documents[0].items() if name != "opening"})
-        if text not in [written for one in documents for written in (_pretty(one), canonical(one))]:
-            lines = zip(text.split("\n"), _pretty(documents[0]).split("\n"), strict=False)
-            line = next((number for number, (ours, theirs) in enumerate(lines, 1) if ours != theirs), 1)
-            raise VaultError(f"the certificate's file has been changed, first in line {line}")
+        own = text in [written for one in documents for written in (_pretty(one), canonical(one))]
+        object.__setattr__(certificate, "own_layout", own)
         return certificate
 
     def to_dict(self) -> dict[str, Any]:
@@ -368,6 +376,7 @@ class Certificate:
             raise InvalidInputError("a ledger or a head must be given together with a public key")
         problems = (*self._signature_problems(keys), *self._body_problems(), *self._opening_problems())
         notes: tuple[str, ...] = () if problems else (INTEGRITY_ONLY,)
+        layout = () if self.own_layout else (OTHER_LAYOUT,)
         if keys is not None:
             vault = self.body.get("vault")
             if not problems:
@@ -375,7 +384,7 @@ class Certificate:
             elif isinstance(vault, str):
                 problems += tuple(vault_problems(vault, keys, ledger))
         return CertificateCheck(
-            problems, notes, keys is not None, ledger is not None, self._summary_if_complete()
+            problems, (*notes, *layout), keys is not None, ledger is not None, self._summary_if_complete()
         )
 
     @classmethod
@@ -536,9 +545,9 @@ def _pretty(document: Mapping[str, Any]) -> str:
     return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
-def _read(text: str, what: str) -> dict[str, Any]:
+def _read(text: str, what: str, reader: Callable[[str, str], Any] = read_json) -> dict[str, Any]:
     try:
-        found = read_json(text, what)
+        found = reader(text, what)
     except InvalidInputError as error:
         raise VaultError(str(error)) from None
     if not isinstance(found, dict):

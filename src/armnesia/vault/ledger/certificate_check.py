@@ -34,6 +34,10 @@ HEAD_ALONE = (
     "A head alone shows how long the ledger is, and the hash of its last entry. It does not show that an"
     " earlier entry is in the ledger, nor which key was in use: give the ledger as well."
 )
+OTHER_LAYOUT = (
+    "The file is not laid out as armnesia writes it; what it says was checked, as the signature is on the"
+    " canonical form of it."
+)
 
 
 class Undecided(str):

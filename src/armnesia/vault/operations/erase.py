@@ -9,23 +9,27 @@ change: forgotten people are not counted. Each time the other rows are counted a
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 from armnesia.core.errors import (
     ArmnesiaError,
     ChangedSourceError,
     InvalidInputError,
+    MissingExtraError,
     UnfinishedError,
     VaultError,
 )
 from armnesia.core.messages import system_failure
+from armnesia.logs import Source
 from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
+from armnesia.logs.manifests import Changes
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
-from armnesia.vault.results import SourceErasures
+from armnesia.vault.results import ErasurePreview, RowsAtSource, SourceErasures
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.counted_sources import CountedSource, checked_sources, put_sources
 from armnesia.vault.state.decisions import VaultDecision
@@ -45,6 +49,8 @@ from armnesia.vault.storage import tables
 with suppress(ImportError):  # absent on Windows
     import fcntl
 
+_REWRITTEN = {"FileSource": "Parquet files", "DeltaSource": "Delta tables", "IcebergSource": "Iceberg tables"}
+"""The classes of sources whose files are written again, by an extra that reading them does not need."""
 _NAMES_NOBODY = "the source has no column by which forgotten people or records could be found in it"
 
 
@@ -85,7 +91,14 @@ def erase_at_sources(
             run.erase(number)
             if purge:
                 run.purge(number, ignore_retention=ignore_retention)
-    return source_erasures(connection)
+    return replace(source_erasures(connection), deleted=tuple(run.deleted))
+
+
+def preview_erasure(connection: VaultConnection) -> ErasurePreview:
+    """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
+    check_erasable(connection, purge=False, ignore_retention=False)
+    run = _Run.begin(connection)
+    return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
 
 
 @contextmanager
@@ -115,7 +128,11 @@ def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceE
             "this vault reads decimals as they are written, as the vault that it succeeds, and cannot erase"
             " rows at their sources by such names; nothing was changed"
         )
-    return open_eraser(each.reopened(configuration))
+    source = each.reopened(configuration)
+    eraser, kind = open_eraser(source), _REWRITTEN.get(type(source).__name__)
+    if kind is not None and find_spec("pyarrow") is None:
+        raise MissingExtraError.naming(f"Erasing rows of {kind}", "erase")
+    return eraser
 
 
 def _refuse_uncounted(each: CountedSource, has_more: bool) -> None:
@@ -145,6 +162,9 @@ class _Run:
     requests: Sequence[int]
     sums: dict[int, Sums]
     """What each source adds up to, if it is as it was counted."""
+    left_out: dict[int, int] = field(default_factory=dict)
+    """How many rows of forgotten people each of these sources had at the beginning."""
+    deleted: list[RowsAtSource] = field(default_factory=list)
 
     @classmethod
     def begin(cls, connection: VaultConnection) -> "_Run":
@@ -167,6 +187,19 @@ class _Run:
                 {},
             )
 
+    def rows_to_delete(self, each: CountedSource) -> RowsAtSource:
+        """How many rows of forgotten people a source has, and how many of its files have some."""
+        source = each.reopened(self.counter.configuration)
+        manifest = source.manifest()
+        if manifest.files_by_name is None:
+            return RowsAtSource(each.number, each.name, self._n_forgotten(source), None)
+        parts = (source.new_part(manifest, Changes((path,))) for path in manifest.files_by_name)
+        found = [n for n in map(self._n_forgotten, parts) if n]
+        return RowsAtSource(each.number, each.name, sum(found), len(found))
+
+    def _n_forgotten(self, source: Source) -> int:
+        return self.counter.count(source, checked_before=True).n_left_out
+
     def order(self) -> list[int]:
         """The sources; first the one whose erasure was interrupted."""
         return sorted(self.sources, key=lambda number: (number in self.sums, number))
@@ -183,7 +216,10 @@ class _Run:
                 begun.append(each)
                 continue
             _refuse_uncounted(each, has_more)
-            self.sums[number] = self.counter.count(part, checked_before=True).sums
+            counted = self.counter.count(part, checked_before=True)
+            self.sums[number], self.left_out[number] = counted.sums, counted.n_left_out
+            if has_more or each.has_new_files():  # rows are erased there as well
+                self.left_out[number] = self._n_forgotten(each.reopened(self.counter.configuration))
         if len(begun) > 1 or not (begun or self._adds_up()):
             raise VaultError(
                 "the sources do not add up to the statistics of the vault: run armnesia ingest for each"
@@ -197,7 +233,9 @@ class _Run:
     def erase(self, number: int) -> None:
         """Delete rows at one source, and note in the ledger how far that went."""
         outcomes: list[Erasure] = []
+        files: set[str] = set()
         is_due, roles = self._is_due(number), self._roles(number)
+        was_begun = bool(self._plans(number).under_way)
         for role in roles:
             eraser = _opened_eraser(self.sources[number], self.counter.configuration)
             begun = role in self.sources[number].plans.under_way
@@ -211,6 +249,7 @@ class _Run:
                     # Others may have been forgotten since it was begun, whose rows it has not deleted.
                     kept = replace(eraser.empty_plan(), removals=plan.removals)
                     outcomes.append(eraser.apply(kept, self.people[role]))
+                files |= plan.replaced.keys()
                 facts = self._facts(number, outcomes) if role == roles[-1] else None
                 self._record(
                     number, plan, self._plans(number).done(role, None if plan.files else kept), facts
@@ -218,6 +257,10 @@ class _Run:
         if is_due and not roles:
             facts = self._facts(number, [Erasure(SourceState.PURGED, remains=(_NAMES_NOBODY,))])
             self._put(self.sources[number], facts)
+        rows = self.left_out.get(number)
+        if rows or (rows is None and was_begun):
+            name = self.sources[number].name
+            self.deleted.append(RowsAtSource(number, name, rows, len(files) or None))
 
     def purge(self, number: int, *, ignore_retention: bool) -> None:
         """Remove what still holds rows at one source."""
@@ -281,7 +324,8 @@ class _Run:
         each, configuration = self.sources[number], self.counter.configuration
         assert each.counted is not None  # it would have been refused
         manifest = each.reopened(configuration).manifest_after(each.counted.manifest, plan.replaced)
-        now = replace(each, counted=replace(each.counted, manifest=manifest), plans=plans)
+        left_out = each.counted.left_out and facts is None  # the last column says that no row is left
+        now = replace(each, counted=replace(each.counted, manifest=manifest, left_out=left_out), plans=plans)
         part, _ = now.reopened_counted(configuration)
         self.sums[number] = self.counter.count(part, checked_before=True).sums
         if not self._adds_up():

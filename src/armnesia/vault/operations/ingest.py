@@ -8,10 +8,17 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
+from armnesia.core.errors import (
+    InvalidInputError,
+    InvalidLogError,
+    UndeclaredActionError,
+    UnsupportedError,
+    VaultError,
+)
 from armnesia.core.identifiers import UserType
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
+from armnesia.logs.erasing import open_eraser
 from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results import Ingested
@@ -47,6 +54,7 @@ def ingest(
     *,
     users: UserColumn = "named",
     other_columns: bool = False,
+    other_rows: bool = False,
     replaces: bool = False,
     batch_rows: int | None = None,
     ordered_by: str | None = None,
@@ -61,7 +69,8 @@ def ingest(
     So is a source with another action or reward column, unless `other_columns` states that it means the same.
     With `replaces`, rows come in the place of records that have their id and another action, reward or key.
     With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
-    that are new at the source; `ordered_by` is the column of a table of a database that tells which are.
+    that are new at the source; `ordered_by` is the column of a table of a database that tells which are. It
+    refuses files that look like copies of counted ones, unless `other_rows` states that they are none.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
@@ -106,7 +115,9 @@ def ingest(
         warn_of_successors(state.configuration, "rows that come in here do not come in there")
     remarks = SourceRemarks(state, source, names)
     if not isinstance(records, ManagedRecords):
-        found = SourceIngest(connection, source, actions, user_type, names)
+        if state.configuration.may_erase_at_source:
+            _warn_of_unerasable(source)
+        found = SourceIngest(connection, source, actions, user_type, names, other_rows)
         with _saying_remedy():
             result = _count_at_source(found, result, batch_rows)
         if progress is not None:
@@ -131,6 +142,18 @@ def ingest(
         result = replace(result, erasure="complete" if erased else "pending")
     remarks.warn(result)
     return result
+
+
+def _warn_of_unerasable(source: Source) -> None:
+    """Warn of a source that no erasure can delete rows at: as long as it is counted, all are refused."""
+    try:
+        open_eraser(source)
+    except (UnsupportedError, InvalidLogError) as error:
+        warnings.warn(
+            "this vault may erase rows at its sources, but cannot at this one, and armnesia erase is refused"
+            f" while it is counted: {error}",
+            stacklevel=5,
+        )
 
 
 def _with_order(source: Source, ordered_by: str | None, *, managed: bool) -> Source:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from armnesia.core.errors import VaultError, refuse_first
+from armnesia.core.messages import counted, listed
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.results import Rebuilt
@@ -16,7 +17,9 @@ from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import rebuild_tallies
 from armnesia.vault.state.replay import ReplayedState, replace_state
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_erasures import unerased_requests
 from armnesia.vault.state.suppression import read_suppressed
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -25,13 +28,18 @@ _LISTS = ("suppressed", "request", "tree")
 
 
 def rebuild(
-    connection: VaultConnection, without: Sequence[str] = (), progress: Progress | None = None
+    connection: VaultConnection,
+    without: Sequence[str] = (),
+    progress: Progress | None = None,
+    *,
+    unerased: bool = False,
 ) -> Rebuilt:
     """Compute the statistics again; say whether anything changed.
 
     This also repairs a state that something else has changed: then everything that the ledger determines is
     taken from it, and it must be intact. `without` names sources of an external vault that no longer exist:
-    their rows no longer count.
+    their rows no longer count. One where rows of forgotten people were to be erased and are not is refused,
+    unless `unerased` states that they stay.
 
     Rows that are deleted here, such as those of a forgotten person that something else put back, are in the
     files until they are erased again: until then no certificate says that erasure is complete.
@@ -41,6 +49,8 @@ def rebuild(
     with connection.database.sorting_in_files(), replayed as transaction:
         session, before = transaction.session, transaction.state
         dropped = connection.records.drop_sources(session, without)
+        if not unerased:
+            _refuse_unerased(transaction, without, dropped)
         scan = connection.records.scan(
             session, transaction.keyring, read_suppressed(session), counter=counter
         )
@@ -74,6 +84,21 @@ def rebuild(
     if deleted:
         connection.erase(entry.head)
     return Rebuilt(not unchanged, entry.head, tuple(without))
+
+
+def _refuse_unerased(transaction: Transaction, names: Sequence[str], dropped: Sequence[int]) -> None:
+    """Refuse to drop sources that requests wait at: their certificates would say so for good."""
+    if not transaction.state.configuration.may_erase_at_source:
+        return
+    waiting = max(unerased_requests(transaction, dropped).values(), default=0)
+    if waiting:
+        which = f"source {names[0]!r}" if len(names) == 1 else f"one of the sources {listed(names, 5)}"
+        raise VaultError(
+            f"{counted(waiting, 'answered request')} may have rows at {which} that are not erased and purged"
+            " there, which certificates would say for good; nothing was changed: first run armnesia erase"
+            " --purge; if the source was moved, run armnesia rebuild --moved OLD NEW instead; to leave the"
+            " rows, add --unerased (unerased=True)"
+        )
 
 
 def _load_or_replay(

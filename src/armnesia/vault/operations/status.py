@@ -45,9 +45,11 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         sources = connection.records.sources(session)
         reissue = _to_reissue(connection, transaction)
         records = transaction.count_records()
-        pending = purges = None
-        if state.configuration.may_erase_at_source:
+        pending = purges = left_out = None
+        if not connection.records.layout.holds_rows:
             found = source_statuses(transaction, read_sources(session))
+            left_out = sum(each.left_out for each in found)
+        if state.configuration.may_erase_at_source:
             pending = max((each.pending for each in found), default=0)
             purges = sum(each.purge_pending for each in found)
     erased = state.erased_through >= state.head.sequence or connection.erase(state.head)
@@ -68,6 +70,7 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         sources=sources,
         source_erasures_pending=pending,
         source_purges_pending=purges,
+        sources_with_left_out=left_out,
         scores=None if decision is None else _scores(decision, state.configuration),
         scores_of=(
             None

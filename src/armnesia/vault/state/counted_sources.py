@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
+from armnesia.core.errors import ArmnesiaError, ChangedSourceError, UnknownCatalogError, VaultError
 from armnesia.logs import (
     Source,
     file_in_both,
@@ -17,13 +17,14 @@ from armnesia.logs import (
     reopen_source,
     source_name,
 )
+from armnesia.logs.counting import CountedRows
 from armnesia.logs.manifests import Manifest
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.kept_plans import KeptPlans
-from armnesia.vault.state.source_commands import differences, ingest_command, rebuild_command
+from armnesia.vault.state.source_commands import differences, ingest_command, move_command, rebuild_command
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
@@ -51,10 +52,28 @@ class CountedPart:
     one_spelling: bool
     """Whether every user is written as a request spells the name."""
     some_without_user: bool
+    left_out: bool = False
+    """Whether rows of people or records that were forgotten before lie among them, and are not erased yet."""
+
+    @classmethod
+    def of(cls, manifest: Manifest, rows: CountedRows, before: "CountedPart | None" = None) -> "CountedPart":
+        """What counting found, with what was counted before, if rows were added to it."""
+        own = cls(manifest, rows.one_spelling, rows.some_without_user, rows.n_left_out > 0)
+        if before is None:
+            return own
+        return replace(
+            own,
+            one_spelling=own.one_spelling and before.one_spelling,
+            some_without_user=own.some_without_user or before.some_without_user,
+            left_out=own.left_out or before.left_out,
+        )
 
     def packed(self) -> str:
         """The part as compressed text."""
-        return _packed({**vars(self), "manifest": self.manifest.to_dict()})
+        values = {**vars(self), "manifest": self.manifest.to_dict()}
+        if not self.left_out:  # as earlier versions wrote it
+            del values["left_out"]
+        return _packed(values)
 
     @classmethod
     def unpacked(cls, address: Mapping[str, Any], text: str) -> "CountedPart":
@@ -169,8 +188,11 @@ class CountedSource:
         return self.counted is not None and has_new_files(self.address, self.counted.manifest)
 
     def _unavailable(self, error: ArmnesiaError) -> VaultError:
+        if isinstance(error, UnknownCatalogError):
+            return VaultError(f"{error}; nothing was changed")
         return VaultError(
-            f"{error}; the vault has counted rows of this source: restore it or, if it no longer exists, run"
+            f"{error}; the vault has counted rows of this source: restore it; if it was moved, run"
+            f" {move_command(self.address, 'NEW')} ; if it no longer exists, run"
             f" {rebuild_command(self.address)}"
         )
 
@@ -244,6 +266,20 @@ def refuse_inner(known: Iterable[CountedSource], new: CountedSource) -> None:
             )
 
 
+def refuse_copies(known: Iterable[CountedSource], new: CountedSource) -> None:
+    """Refuse a new source with files that are, by name, size and time of change, those of a known one."""
+    assert new.counted is not None  # it was read just now
+    for each in known:
+        file = None if each.counted is None else new.counted.manifest.file_like_one_of(each.counted.manifest)
+        if file is not None:
+            raise VaultError(
+                f"file {file!r} of source {new.name!r} has the name, size and time of change of one that the"
+                f" vault has counted in source {each.name!r}: a copy, whose rows would count twice, or the"
+                f" source itself, which was moved; nothing was changed; if it was moved, run"
+                f" {move_command(each.address, new.name)} ; if the rows are others, add --other-rows"
+            )
+
+
 def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:
     """Refuse a part that two sources share."""
     drop = rebuild_command(known.address)
@@ -253,7 +289,8 @@ def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultErro
         return VaultError(
             f"source {other.name!r} is, by its id, the table that the vault has counted as source"
             f" {known.name!r}: a copy of it, whose rows would count twice, or the table itself, which was"
-            f" moved; nothing was changed; if it is to be counted at its new place only, first run {drop}"
+            f" moved; nothing was changed; if it was moved, run {move_command(known.address, other.name)} ;"
+            f" if a copy is to be counted in its place, first run {drop}"
         )
     if known.name == other.name and (how := differences(known.address, other.address)):
         return VaultError(

@@ -42,6 +42,15 @@ def rebuild_command(address: Mapping[str, Any]) -> str:
     return shlex.join(["armnesia", "rebuild", "--without", source_name(address)])
 
 
+def move_command(address: Mapping[str, Any], place: str) -> str:
+    """The command that counts a source at another place, as a shell reads it.
+
+    >>> print(move_command({"location": "/logs/*.csv", "table": None}, "/new/*.csv"))
+    armnesia rebuild --moved '/logs/*.csv' '/new/*.csv'
+    """
+    return shlex.join(["armnesia", "rebuild", "--moved", source_name(address), place])
+
+
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """In which columns and conditions a source differs from what it was.
 

@@ -121,8 +121,7 @@ class SourceCounter:
             return self._count_named(each, source), each.to_recount(NO_ORDER)
         manifest = source.manifest()
         rows = self._count_named(each, source.as_counted(manifest))
-        part_now = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        return rows, replace(each, counted=part_now, recount="")
+        return rows, replace(each, counted=CountedPart.of(manifest, rows), recount="")
 
     def _count_named(self, each: CountedSource, source: Source) -> CountedRows:
         """Count a source; a refusal names it."""

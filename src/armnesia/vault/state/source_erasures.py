@@ -24,7 +24,9 @@ def check_may_erase(configuration: Configuration) -> None:
     if not configuration.may_erase_at_source:
         raise VaultError(
             "this vault may not erase rows at their sources: that is permitted when an external vault is"
-            " created (armnesia init --external --may-erase-at-source); nothing was changed"
+            " created; nothing was changed; for a vault that may, and knows who was forgotten here, run"
+            " armnesia init --url NEW --external --may-erase-at-source --successor-of THIS, and ingest the"
+            " sources there"
         )
 
 
@@ -66,15 +68,22 @@ def dropped_unerased(transaction: Transaction, sources: Iterable[CountedSource])
     session, counted = transaction.session, {each.number for each in sources}
     erasures = read_erasures(session, transaction.state.configuration)
     dropped = {number: at for number, at in dropped_sources(erasures).items() if number not in counted}
-    if not dropped:
-        return ()
-    requests = dict.fromkeys(dropped, 0)
+    requests = unerased_requests(transaction, dropped)
+    return tuple(DroppedSource(number, dropped[number], n) for number, n in sorted(requests.items()) if n)
+
+
+def unerased_requests(transaction: Transaction, numbers: Iterable[int]) -> dict[int, int]:
+    """Of each of these sources, how many requests may have rows there that are not purged, by the ledger."""
+    session, requests = transaction.session, dict.fromkeys(numbers, 0)
+    if not requests:
+        return requests
+    erasures = read_erasures(session, transaction.state.configuration)
     for entry in _of_kinds(tables.read_entries_like(session, CERTIFIED), CERTIFIED):
         claim = source_claim(entry, erasures)
         for own in () if claim is None else claim["versions"]:
             if own["source"] in requests and own["state"] != SourceState.PURGED:
                 requests[own["source"]] += 1
-    return tuple(DroppedSource(number, dropped[number], n) for number, n in sorted(requests.items()) if n)
+    return requests
 
 
 def source_statuses(transaction: Transaction, sources: Iterable[CountedSource]) -> tuple[SourceErasure, ...]:
@@ -97,4 +106,5 @@ def _status(each: CountedSource, last: Mapping[str, Any] | None, requests: Seque
         after=known.get("after"),
         remains=tuple(known["remains"]),
         due=known.get("due"),
+        left_out=each.counted is not None and each.counted.left_out,
     )

@@ -22,6 +22,7 @@ from armnesia.vault.state.counted_sources import (
     CountedSource,
     checked_sources,
     put_sources,
+    refuse_copies,
     refuse_inner,
     refuse_overlaps,
 )
@@ -75,6 +76,8 @@ class SourceIngest:
     user_type: UserType | None
     names: UserNames
     """What is remarkable about the names of the source is noted here."""
+    other_rows: bool = False
+    """Whether files that look like copies of counted ones are known to have other rows."""
 
     def prepare(self) -> CountedIngest:
         """Count what is new; nothing is written, and no transaction is open meanwhile."""
@@ -95,6 +98,8 @@ class SourceIngest:
         refuse_overlaps([*others, now])
         if known is None:
             refuse_inner(others, now)
+            if not self.other_rows:
+                refuse_copies(others, now)
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
@@ -105,13 +110,7 @@ class SourceIngest:
             now = CountedSource(number, source.description, None, plans=plans)
             return self._recounted(counter, state, sources, others, now, source, manifest, reason)
         rows = self._new_rows(counter, source, known, manifest, changes)
-        part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        if known is not None and known.counted is not None:
-            part = replace(
-                part,
-                one_spelling=part.one_spelling and known.counted.one_spelling,
-                some_without_user=part.some_without_user or known.counted.some_without_user,
-            )
+        part = CountedPart.of(manifest, rows, None if known is None else known.counted)
         now = CountedSource(number, source.description, part, plans=plans)
         return CountedIngest(
             _dependencies(state), rows.sums, rows.n_rows, rows.n_left_out, sources, [*others, now], None
@@ -153,8 +152,7 @@ class SourceIngest:
     ) -> CountedIngest:
         whole = source.as_counted(manifest)
         rows = counter.count(whole, refuses_spellings=True)
-        part = CountedPart(manifest, rows.one_spelling, rows.some_without_user)
-        now = replace(now, counted=part)
+        now = replace(now, counted=CountedPart.of(manifest, rows))
         rest = counter.count_all(others, anew=False)
         refuse_overlaps([*rest.sources, now])
         both = replace(rest, rows=(*rest.rows, rows))

@@ -1,0 +1,100 @@
+"""What is said of rows at the sources before and after they are erased, and what is refused in time."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from armnesia.core.errors import MissingExtraError, VaultError
+from tests.databases import Place
+from tests.logs.erasing.stores import name_of
+from tests.vault.erasable_logs import KINDS, counted_vault, ingest, make_log
+
+FIRST, SECOND = name_of(1), name_of(2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("parquet", "Parquet files"), ("delta", "Delta tables"), ("iceberg", "Iceberg tables")],
+)
+def test_without_the_extra_nobody_is_forgotten(
+    kind: str, words: str, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log(kind, tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        head = vault.head
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        missing = rf'Erasing rows of {words} needs .*"armnesia\[erase\]", or in a checkout .*"\.\[erase\]"'
+        with pytest.raises(MissingExtraError, match=missing):
+            vault.forget(users=[FIRST], erase_at_source=True)
+        assert vault.head == head
+
+
+def test_a_catalog_that_is_not_found_is_no_source_that_is_gone(
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log("iceberg", tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG.config", {})
+        with pytest.raises(VaultError, match="found no catalog 'lake'; it looks for it in") as refused:
+            vault.forget(users=[FIRST])
+        assert "PYICEBERG_CATALOG__LAKE__URI" in str(refused.value)
+        assert "rebuild" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta", "sqlite"])
+def test_rows_of_forgotten_people_that_come_back_are_told_of_until_they_are_erased(
+    kind: str, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log(kind, tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        vault.forget(users=[FIRST], erase_at_source=True)
+        assert vault.status().sources_with_left_out == 0
+        log.append([(FIRST, "A", 0.5, "page"), (SECOND, "A", 0.5, "page")])
+        assert ingest(vault, log).suppressed == 1
+        log.append([(SECOND, "B", 0.5, "page")])
+        assert ingest(vault, log).suppressed == 0
+        (source,) = vault.source_erasures().sources
+        assert (source.left_out, source.pending) == (True, 0)
+        assert vault.status().to_dict()["sources_with_left_out"] == 1
+        vault.erase_at_sources()
+        assert vault.status().sources_with_left_out == 0
+        assert vault.verify().problems == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_preview_counts_what_an_erasure_deletes(
+    kind: str, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log(kind, tmp_path / "log", monkeypatch)
+    log.with_parts(2)
+    rows = sum(row[0] in (FIRST, SECOND) for row in log.rows())
+    with counted_vault(sqlite_place, log) as vault:
+        assert [each.rows for each in vault.preview_erasure().sources] == [0]
+        vault.forget(users=[FIRST, SECOND])
+        head = vault.head
+        (would,) = vault.preview_erasure().sources
+        assert would.rows == rows
+        assert (would.files is None) == (kind in {"sqlite", "postgresql"})
+        assert vault.head == head
+        (done,) = vault.erase_at_sources().deleted or ()
+        assert done.rows == rows
+        assert done.files == (would.files if kind == "parquet" else None)
+        assert vault.erase_at_sources().deleted == ()
+        assert vault.source_erasures().deleted is None
+
+
+def test_rows_in_files_that_are_not_counted_are_counted_among_the_deleted(
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log("parquet", tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        vault.forget(users=[FIRST])
+        log.append([(FIRST, "A", 0.5, "page")])
+        (would,) = vault.preview_erasure().sources
+        (done,) = vault.erase_at_sources().deleted or ()
+        assert (done.rows, done.files) == (would.rows, 2)
