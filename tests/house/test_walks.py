@@ -143,7 +143,7 @@ def test_what_is_untrue_of_a_walk_is_found(walks: dict[str, Walk]) -> None:
     assert documented_files("forget", text) == {"vault/vault.py", "cli/demo.py"}
     found = untrue_of_walk({"vault/vault.py", "cli/demo.py"}, walks["forget"])
     assert found[0] == "cli/demo.py is not called"
-    assert "vault/state/owner_tallies.py is not named: 3 functions of it are called" in found
+    assert "vault/state/managed_records.py is not named: 3 functions of it are called" in found
     assert not any("core/" in sentence or "vault/vault.py" in sentence for sentence in found)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armnesia.vault.ledger import certificate_check
-from armnesia.vault.state import owner_tallies, similar_names
+from armnesia.vault.state import managed_records, similar_names
 from tests.red_team import flips
 from tests.red_team.__main__ import ATTACKS, run
 from tests.red_team.attacks import Trial, Verdict, table
@@ -63,7 +63,7 @@ def test_without_tallies_a_damaged_index_gives_a_false_certificate(
             yield copy.verdict("the owner in the index", person)
 
     assert all(trial.verdict is Verdict.CAUGHT for trial in islice(forgotten_with_a_damaged_index(), 5))
-    monkeypatch.setattr(owner_tallies, "remove_from_tallies", lambda *_: [])
+    monkeypatch.setattr(managed_records, "remove_from_tallies", lambda *_: [])
     assert any("rows are left" in trial.detail for trial in forgotten_with_a_damaged_index())
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from armnesia.vault import Certificate, Keyring
 from armnesia.vault.keys import signatures
-from armnesia.vault.ledger.certificate import terms_of_claims
+from armnesia.vault.ledger.certificate import certificate_words
 from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.ledger import Entry
 
 
 def terms_of(kind: str, facts: Mapping[str, Any], covers: str) -> str:
     """The `terms` of an entry of this kind, whose certificate covers these files."""
-    return terms_of_claims(tuple(claims_of(kind, facts).items()), covers)
+    return certificate_words(tuple(claims_of(kind, facts).items()), covers).terms
 
 
 def sign_again(certificate: Certificate, stolen: Keyring, version: int = 1, **changes: Any) -> Certificate:

@@ -220,6 +220,28 @@ def test_a_commit_that_was_done_although_the_connection_was_lost(
         assert vault.verify().holds
 
 
+@pytest.mark.parametrize("after", [(), ("SELECT 1",)])
+def test_a_statement_that_fails_is_noticed_before_the_next_one_or_the_commit(
+    postgres_place: Place, after: tuple[str, ...]
+) -> None:
+    """Statements are sent together, and nothing is committed if one of them fails."""
+    with filled(postgres_place) as vault:
+        database = vault._connection.database
+        statements = [("DELETE FROM ledger", ()), ("INSERT INTO vault (one) VALUES (NULL)", ())]
+
+        def store() -> None:
+            with database.writing() as session:
+                session.execute_together(statements)
+                for query in after:
+                    session.query(query)
+                    pytest.fail("a statement that failed was not noticed before the next one")
+
+        with pytest.raises(VaultError, match=r"refused \(SQLSTATE 23502\); nothing was changed"):
+            store()
+        assert vault.forget(users=[PERSON]).records == ROWS // 3
+        assert vault.verify().holds
+
+
 def test_a_look_that_is_cut_off_has_changed_nothing(
     postgres_place: Place, administrator: psycopg.Connection
 ) -> None:

@@ -14,10 +14,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.core.files import read_plain
@@ -28,6 +28,7 @@ from armnesia.vault.keys.canonical_json import (
     plain_and_text,
     read_json,
     sha256_hex,
+    text_of_object,
     text_of_plain,
     utc_now,
 )
@@ -58,14 +59,32 @@ _BODY = {
 """Of an external vault also `source`."""
 
 
-@lru_cache(maxsize=256)  # most requests have the same words, and a deletion waits for them
-def terms_of_claims(claims: tuple[tuple[str, str], ...], covers: str) -> str:
-    """The hash of the words of a certificate, which its ledger entry has as `terms`.
+class CertificateWords(NamedTuple):
+    """The words of a certificate: its claims, and what all certificates say."""
 
-    >>> len(terms_of_claims(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"))
-    64
+    terms: str
+    """Their hash, which the ledger entry of the certificate has as `terms`."""
+    parts: Mapping[str, str]
+    """The parts of the draft that they are, each as canonical JSON."""
+
+
+@lru_cache(maxsize=256)  # most requests have the same words, and a deletion waits for them
+def certificate_words(claims: tuple[tuple[str, str], ...], covers: str) -> CertificateWords:
+    """The words for some claims; `covers` describes the files that erasure is about.
+
+    >>> words = certificate_words(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased")
+    >>> len(words.terms), words.parts["erasure"]
+    (64, '{"covers":"nothing had to be erased"}')
     """
-    return sha256_hex(text_of_plain((dict(claims), NOT_COVERED, PROVES, covers)))
+    parts = {
+        "schema": SCHEMA,
+        "claims": dict(claims),
+        "not_covered": NOT_COVERED,
+        "proves": PROVES,
+        "erasure": {"covers": covers},
+    }
+    terms = sha256_hex(text_of_plain((dict(claims), NOT_COVERED, PROVES, covers)))
+    return CertificateWords(terms, {name: text_of_plain(value) for name, value in parts.items()})
 
 
 def terms_problems(body: Mapping[str, Any], entry: Entry) -> Iterator[str]:
@@ -83,10 +102,15 @@ class CertificateDraft:
 
     body: Mapping[str, Any]
 
+    @cached_property
+    def parts(self) -> Mapping[str, str]:
+        """The canonical JSON of each part of the body; those of a new draft are mostly known before."""
+        return {name: text_of_plain(value) for name, value in self.body.items()}
+
     @property
     def text(self) -> str:
         """The canonical JSON of the body, which the digest key in use seals; a new one seals it again."""
-        return text_of_plain(self.body)
+        return text_of_object(self.parts)
 
     @classmethod
     def of(cls, entry: Entry, covers: str, claims: Mapping[str, str] | None = None) -> "CertificateDraft":
@@ -107,7 +131,11 @@ class CertificateDraft:
             "proves": PROVES,
             "erasure": {"covers": covers},
         }
-        return cls(body)
+        draft = cls(body)
+        words = certificate_words(tuple(claims.items()), covers)
+        own = {name: text_of_plain(body[name]) for name in ("vault", "sequence", "entry_hash")}
+        draft.__dict__["parts"] = {**words.parts, **own, "entry": entry.text}
+        return draft
 
     @classmethod
     def for_reissue(cls, entry: Entry, body: Mapping[str, Any], covers: str) -> "CertificateDraft":
@@ -142,16 +170,18 @@ class CertificateDraft:
             raise VaultError("the keyring and the entry belong to different vaults")
         seeds = keyring.signing_keys
         version, public = len(seeds), signatures.public_key(seeds[-1])
-        body = {
-            **self.body,
+        on_issue = {
             "erasure": {"state": erasure, **self.body["erasure"]},
             "issued": issued or utc_now(),
             "issued_at_head": str(head),
             "signing_key": {"version": version, "public": public},
         }
         if source is not None:
-            body["source"] = source
-        text = text_of_plain(body)
+            on_issue["source"] = source
+        body = {**self.body, **on_issue}
+        text = text_of_object(
+            {**self.parts, **{name: text_of_plain(value) for name, value in on_issue.items()}}
+        )
         certificate = object.__new__(Certificate)  # __init__ would copy and serialise the body again
         certificate.__dict__.update(
             body=MappingProxyType(body),
@@ -172,7 +202,9 @@ class Certificate:
     >>> entry = Entry.next_after(
     ...     6, "ab" * 32, vault="v-1", kind="nothing_held", time="2026-11-15T10:42:07.123456Z",
     ...     code="armnesia 0.1.0", commitment=commitment(keyring.salt(7, 1), request), salt_key=1,
-    ...     terms=terms_of_claims(tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"),
+    ...     terms=certificate_words(
+    ...         tuple(claims_of("nothing_held", {}).items()), "nothing had to be erased"
+    ...     ).terms,
     ... )
     >>> draft = CertificateDraft.of(entry, "nothing had to be erased")
     >>> signed = draft.issue(keyring, head=entry.head, erasure="complete")

@@ -7,7 +7,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import printable
 from armnesia.privacy import Guarantee, Level
-from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.canonical_json import text_of_plain
 
 CERTIFIED = ("forget", "nothing_held")
 NOT_COVERED = (
@@ -65,7 +65,7 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
         return dict(_NOTHING_HELD)
     try:
         epsilon, delta = (float(facts["budget"][name]) for name in ("epsilon", "delta"))
-        released = None if "by" in facts else canonical(facts["released"])
+        released = None if "by" in facts else text_of_plain(facts["released"])
         kept = "kept" in facts or any("kept" in each for each in facts.get("decisions", ()))
         claimed = _claims(facts["level"], epsilon, delta, released, str(facts["unlearner"]["name"]), kept)
     except (KeyError, TypeError):

@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from armnesia.core.errors import InvalidInputError, VaultError
@@ -30,6 +30,8 @@ class PinnedHead:
     """The file that holds the head."""
 
     path: Path
+    _known: tuple[bytes, Head] | None = field(default=None, init=False, repr=False, compare=False)
+    """The line that this process last wrote or read, and its head: a cache."""
 
     def write(self, head: Head) -> None:
         """Pin this head unless a later one is pinned: processes may write in any order."""
@@ -48,6 +50,7 @@ class PinnedHead:
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if self._parse(os.pread(descriptor, _LENGTH, 0)).sequence < head.sequence:
                     os.pwrite(descriptor, line, 0)
+                    self.__dict__["_known"] = (line, head)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -88,10 +91,14 @@ class PinnedHead:
         raise self._refusal(f"can be changed by other users (mode {mode:04o}): chmod 600 it")
 
     def _parse(self, line: bytes) -> Head:
+        if self._known is not None and self._known[0] == line:
+            return self._known[1]
         try:
-            return Head.parse(line.decode("ascii", errors="replace"))
+            head = Head.parse(line.decode("ascii", errors="replace"))
         except InvalidInputError as error:
             raise self._refusal("is empty" if not line else f"has been changed: {error}") from None
+        self.__dict__["_known"] = (line, head)
+        return head
 
     def _refusal(self, what: str) -> VaultError:
         return VaultError(

@@ -24,7 +24,7 @@ from armnesia.vault.configuration import (
 )
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import CertificateDraft, terms_of_claims
+from armnesia.vault.ledger.certificate import Certificate, CertificateDraft, certificate_words
 from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.ledger.ledger import Head
@@ -151,12 +151,17 @@ def forget(connection: VaultConnection, target: ErasureTarget, options: RequestO
     asked = _look_up(connection, target, options)
     with connection.writing() as transaction:
         answered = _answer_asked(connection, transaction, asked)
+        answer, head, erased = answered.answer, transaction.state.head, connection.database.erases_at_once
+        # A server still stores the request meanwhile; nothing is handed out before the commit.
+        certificate = None if answer is None else _signed(answered, answer, head, erased)
     if answered.before.configuration.successors:
         warn_of_successors(answered.before.configuration, _FORGET_THERE)
-    if answered.answer is None:
+    if answer is None or certificate is None:
         return _repeated(connection, transaction.state, answered.target)
-    erased = connection.erase(transaction.state.head)
-    return _forgotten(connection, answered, answered.answer, transaction.state.head, erased)
+    if connection.erase(head) != erased:
+        erased = not erased
+        certificate = _signed(answered, answer, head, erased)
+    return _forgotten(connection, answered, answer, certificate, head, erased)
 
 
 def forget_many(
@@ -277,7 +282,8 @@ def _result(connection: VaultConnection, state: State, erased: bool, answered: _
     """What one of several requests returns; `state` is the one after all of them."""
     if answered.answer is None:
         return _repeated(connection, state, answered.target)
-    return _forgotten(connection, answered, answered.answer, state.head, erased)
+    certificate = _signed(answered, answered.answer, state.head, erased)
+    return _forgotten(connection, answered, answered.answer, certificate, state.head, erased)
 
 
 def _stored_result(
@@ -290,10 +296,26 @@ def _stored_result(
         return error.with_traceback(None)
 
 
+def _signed(answered: _Answered, answer: "_Answer", head: Head, erased: bool) -> Certificate:
+    """Sign the certificate of a request at a head of the ledger."""
+    return answer.draft.issue(
+        answered.keyring,
+        head=head,
+        erasure="complete" if erased else "pending",
+        source=source_claim(answer.draft.body["entry"], ()) if answered.looked_up else None,
+        opening=answer.opening,
+    )
+
+
 def _forgotten(
-    connection: VaultConnection, answered: _Answered, answer: "_Answer", head: Head, erased: bool
+    connection: VaultConnection,
+    answered: _Answered,
+    answer: "_Answer",
+    certificate: Certificate,
+    head: Head,
+    erased: bool,
 ) -> Forgotten:
-    """Sign the certificate at a head of the ledger, and say what the request did."""
+    """What a request did, which is stored at this head of the ledger."""
     keys = zip(answered.target.names, answered.target.row_keys(answered.keyring), strict=True)
     return Forgotten(
         repeated=False,
@@ -307,13 +329,7 @@ def _forgotten(
         decisions=answer.decisions,
         decided_again=answer.outcome.decided_again,
         head=head,
-        certificate=answer.draft.issue(
-            answered.keyring,
-            head=head,
-            erasure="complete" if erased else "pending",
-            source=source_claim(answer.draft.body["entry"], ()) if answered.looked_up else None,
-            opening=answer.opening,
-        ),
+        certificate=certificate,
         pending_because=None if erased else connection.database.erasure_obstacle,
         erasure_steps=None if erased else connection.database.erasure_steps,
         fallback_because=answer.outcome.fallback_because,
@@ -645,7 +661,8 @@ def _store(
     if deleted.given:
         facts["lookup"] = "given"
     claims = claims_of(outcome.kind, facts)
-    entry = transaction.append(outcome.kind, **facts, terms=terms_of_claims(tuple(claims.items()), covers))
+    words = certificate_words(tuple(claims.items()), covers)
+    entry = transaction.append(outcome.kind, **facts, terms=words.terms)
     draft = CertificateDraft.of(entry, covers, claims)
     text = draft.text
     transaction.add(tables.put_certificate(entry.sequence, text, keyring.seal(text)))

@@ -12,7 +12,7 @@ from operator import itemgetter
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.managed_records import ManagedRecords, sums_of_rows
-from armnesia.vault.state.owner_tallies import damaged, tally_rows
+from armnesia.vault.state.owner_tallies import OWNER, damaged, tally_rows
 from armnesia.vault.state.records import DeletedRecords
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_lookup import SourceLookup
@@ -22,7 +22,6 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 from armnesia.vault.storage.schema import RecordLayout
 
-_OWNER = 1  # its place in a record
 _DIGEST = 1  # its place in a row of the lists
 
 
@@ -57,7 +56,7 @@ class GroupTransaction(Transaction):
             layout=layout,
             lists={digest: [] for digest in digests}
             | _by(tables.read_suppression(session, digests), _DIGEST),
-            rows=_by(tables.read_records(session, layout, "owner", owners), _OWNER),
+            rows=_by(tables.read_records(session, layout, "owner", owners), OWNER),
             tallies=_by(tables.read_tallies(session, owners), 0),
         )
 
@@ -99,7 +98,7 @@ class GroupedRecords(ManagedRecords):
         if set(tally_rows(transaction.keyring, rows, texts)) != tallies:
             raise damaged()
         group.taken |= set(owners)
-        return DeletedRecords(sums_of_rows(rows), rows, {row[_OWNER] for row in rows}, [], texts)
+        return DeletedRecords(sums_of_rows(rows), rows, {row[OWNER] for row in rows}, [], texts)
 
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Self
 
 from armnesia.core.errors import VaultError, refuse_first
-from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.state.table_digests import row_texts
 from armnesia.vault.state.transaction import Transaction
@@ -20,7 +19,8 @@ from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.digest_arrays import DigestArray, packed, xor_of
 from armnesia.vault.storage.schema import RecordLayout
 
-_IDENTITY, _OWNER = 0, 1  # their places in a record
+IDENTITY, OWNER = 0, 1
+"""Their places in a record."""
 _AT_ONCE = 10_000
 
 
@@ -33,7 +33,7 @@ def tally_rows(keyring: Keyring, records: Iterable[Row], texts: Iterable[bytes])
     """
     owned: defaultdict[bytes | None, list[bytes]] = defaultdict(list)
     for record, text in zip(records, texts, strict=True):
-        owned[record[_OWNER]].append(text)
+        owned[record[OWNER]].append(text)
     owned.pop(None, None)  # of records without an owner
     return [
         (owner, len(own), xor_of(keyring.tally_digests(own)).to_bytes(DIGEST_BYTES))
@@ -51,7 +51,7 @@ class TallyObserver:
     def observe(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the same rows."""
         for row in rows:
-            if row[_OWNER] is not None:
+            if row[OWNER] is not None:
                 self.number += 1
                 self.digest ^= self._keyring.tally_digest(row)
             yield row
@@ -121,9 +121,9 @@ def remove_from_tallies(
     exactly what the tallies count. Returns the statements that store the tallies of what is left.
     """
     owners = set(owners)
-    concerned = list(owners | {record[_OWNER] for record in deleted if record[_OWNER] is not None})
+    concerned = list(owners | {record[OWNER] for record in deleted if record[OWNER] is not None})
     left = tables.read_records(session, layout, "owner", concerned)
-    kept, left_texts = {record[_OWNER] for record in left}, row_texts(left)
+    kept, left_texts = {record[OWNER] for record in left}, row_texts(left)
     counted = tally_rows(keyring, [*left, *deleted], [*left_texts, *texts])
     # A deletion skips a row that its page does not find, and the row may be found again afterwards.
     if kept & owners or set(counted) != set(tables.read_tallies(session, concerned)):
@@ -132,25 +132,6 @@ def remove_from_tallies(
         *(tables.put_tally(row) for row in tally_rows(keyring, left, left_texts)),
         *(tables.delete_tally(owner) for owner in concerned if owner not in kept),
     ]
-
-
-def delete_and_check(
-    transaction: Transaction, layout: RecordLayout, target: ErasureTarget
-) -> tuple[list[Row], set[bytes], list[Statement], list[bytes]]:
-    """Delete the records of a request, and confirm by another way than the index that they are all.
-
-    Returns the records, the row keys of the names that had some, the statements that store the tallies
-    without them, and the texts of the records.
-    """
-    session, keys = transaction.session, target.row_keys(transaction.keyring)
-    rows = tables.delete_records(session, layout, target.row_column, keys)
-    texts, key = row_texts(rows), _OWNER if target.users else _IDENTITY
-    held = {bytes(row[key]) for row in rows}
-    if not target.users:  # also where some were found: the index may hide others
-        confirm_absence(session, keys)
-    owners = keys if target.users else ()
-    to_tallies = remove_from_tallies(session, transaction.keyring, layout, owners, rows, texts)
-    return rows, held, to_tallies, texts
 
 
 def damaged() -> VaultError:
@@ -179,7 +160,7 @@ def rebuild_tallies(session: Session, keyring: Keyring, layout: RecordLayout) ->
     """Make all tallies again from the records, in little memory."""
     tables.create_tally_table(session)
     written: list[Row] = []
-    for _, group in groupby(tables.stream_records_by_owner(session, layout), key=lambda row: row[_OWNER]):
+    for _, group in groupby(tables.stream_records_by_owner(session, layout), key=lambda row: row[OWNER]):
         records = list(group)
         written += tally_rows(keyring, records, row_texts(records))
         if len(written) >= _AT_ONCE:

@@ -106,6 +106,9 @@ class Database(ABC):
     erasure_steps: ClassVar[str]
     """The commands that make deleted bytes leave the files and certify it, in words."""
 
+    erases_at_once: ClassVar[bool] = True
+    """Whether `erase` can succeed right after a commit."""
+
     backup_hint: ClassVar[str] = ""
     """Which tools of the database make a backup, in words that follow a refusal."""
 

@@ -6,8 +6,8 @@ together. The ledger is a chain, so deletions are serial anyway.
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -128,28 +128,39 @@ class PostgresSession:
 
     _connection: Any
     dialect: Dialect = DIALECT
+    _sent: ExitStack = field(default_factory=ExitStack)
+    """Closes the pipeline of statements that were sent and whose results are not awaited yet."""
+
+    def await_sent(self) -> None:
+        """Wait for the statements that were sent; the first that failed raises its error."""
+        self._sent.close()
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""
+        self.await_sent()
         rows: list[Row] = self._connection.execute(_translated(sql), parameters).fetchall()
         return rows
 
     def execute(self, sql: str, *parameters: Any) -> int:
         """Run a statement; return how many rows it changed."""
+        self.await_sent()
         return int(self._connection.execute(_translated(sql), parameters or None).rowcount)
 
     def execute_together(self, statements: Iterable[Statement]) -> None:
-        """Send all statements before waiting for the first result; a text that is repeated, once."""
-        with self._connection.pipeline(), self._connection.cursor() as cursor:
-            for sql, same in groupby(statements, key=itemgetter(0)):
-                each = [parameters for _, parameters in same]
-                if len(each) == 1:
-                    cursor.execute(_translated(sql), each[0])
-                else:
-                    cursor.executemany(_translated(sql), each)
+        """Send all statements, a text that is repeated once; the next statement or the commit awaits them."""
+        self.await_sent()
+        self._sent.enter_context(self._connection.pipeline())
+        cursor = self._sent.enter_context(self._connection.cursor())
+        for sql, same in groupby(statements, key=itemgetter(0)):
+            each = [parameters for _, parameters in same]
+            if len(each) == 1:
+                cursor.execute(_translated(sql), each[0])
+            else:
+                cursor.executemany(_translated(sql), each)
 
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query through a cursor on the server."""
+        self.await_sent()
         with self._connection.cursor(name="armnesia_stream") as cursor:
             cursor.itersize = _CHUNK
             cursor.execute(_translated(sql), parameters)
@@ -157,6 +168,7 @@ class PostgresSession:
 
     def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by COPY."""
+        self.await_sent()
         copying = f"COPY {table} ({columns}) FROM STDIN"
         with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
             for row in rows:
@@ -164,6 +176,7 @@ class PostgresSession:
 
     def load_columns(self, table: str, columns: Columns, *, nullable: str = "") -> None:
         """Insert many rows by COPY in its binary form."""
+        self.await_sent()
         given = np.ones(len(next(iter(columns.values()))), bool)
         if nullable:
             given = is_given(columns[nullable])
@@ -184,6 +197,7 @@ class PostgresSession:
     @contextmanager
     def without_indexes(self) -> Iterator[str]:
         """PostgreSQL takes settings; the savepoint brings back those that were there before."""
+        self.await_sent()
         self._connection.execute(f"SAVEPOINT with_indexes; {_FULL_SCANS}")
         yield ""
         self._connection.execute("ROLLBACK TO SAVEPOINT with_indexes; RELEASE SAVEPOINT with_indexes")
@@ -214,6 +228,7 @@ class PostgresDatabase(Database):
     """A vault in a schema of a PostgreSQL database: `?schema=NAME` in the address, else `armnesia`."""
 
     backup_hint: ClassVar[str] = ", such as pg_dump"
+    erases_at_once: ClassVar[bool] = False
     erasure_steps: ClassVar[str] = "armnesia compact, then armnesia finish"
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
@@ -391,11 +406,15 @@ class PostgresDatabase(Database):
     @contextmanager
     def _transaction(self, begin: str, *, writes: bool) -> Iterator[PostgresSession]:
         with self._translating_errors():
+            session = PostgresSession(self._connection)
             try:
                 self._connection.execute(begin)
-                yield PostgresSession(self._connection)
+                yield session
+                session.await_sent()  # so that an error of the commit is its own
                 self._commit(writes)
             except BaseException:
+                with suppress(self._psycopg.Error):
+                    session.await_sent()
                 with suppress(self._psycopg.Error):  # if the connection is lost, so is the transaction
                     self._connection.execute("ROLLBACK")
                 raise
