@@ -18,7 +18,7 @@ from armnesia.service.opendsr.processor import Processor, called_host
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
 from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Callback, ForgetRequest, SubjectRequest
+from armnesia.vault import Callback, ForgetRequest, SubjectRequest, Vault
 from armnesia.vault.keys.canonical_json import canonical
 
 PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "completed", "cancelled"
@@ -57,6 +57,8 @@ class Desk:
         self._refused: dict[str, datetime] = {}
         self._head: int | None = None
         """The length of the ledger at which refused requests were tried last."""
+        self._at_sources: dict[str, int] = {}
+        """By request, the length of the ledger at which its rows were still to be erased at a source."""
         self.wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -75,6 +77,7 @@ class Desk:
         requests = await self._write(lambda vault: vault.subject_requests(only_open=True))
         now, waiting = self._now(), {request.id for request in requests}
         self._refused = {id_: until for id_, until in self._refused.items() if id_ in waiting and until > now}
+        self._at_sources = {id_: head for id_, head in self._at_sources.items() if id_ in waiting}
         answered = [await self._each(self._answer, request) for request in requests]
         calls = _Calls(self._processor, self._transport)
         tell = partial(self._tell, calls)
@@ -141,14 +144,24 @@ class Desk:
         return None if after is None else time_text(after)
 
     async def _complete(self, request: SubjectRequest) -> SubjectRequest:
-        """Completed is a request whose bytes have left the files as well."""
+        """Completed is a request whose bytes have left the files as well, also those of the sources."""
         number = request.sequence
         if request.status != IN_PROGRESS or number is None:
             return request
+        head = await self._write(lambda vault: vault.head.sequence)
+        if self._at_sources.get(request.id) == head:  # every erasure at a source adds an entry
+            return request
         certificate = await self._write(lambda vault: vault.certificate_of_entry(number))
+        elsewhere = self._processor.sources_erased_elsewhere
+        if certificate.nothing_due or (elsewhere and certificate.erasure == "complete"):
+            return await self._change(request, with_status(request, COMPLETED))
         if certificate.erasure != "complete":
             return request
-        return await self._change(request, with_status(request, COMPLETED))
+        purge_from = await self._write(_purge_from)
+        self._at_sources[request.id] = head
+        if purge_from == request.purge_from:
+            return request
+        return await self._change(request, replace(request, purge_from=purge_from))
 
     async def _tell(self, calls: "_Calls", request: SubjectRequest) -> SubjectRequest:
         """Tell each address of the changes that it does not know yet."""
@@ -233,12 +246,18 @@ class _Calls:
             return answer.is_success
 
 
+def _purge_from(vault: Vault) -> str:
+    """From when on the retention of all sources allows a purge that is left to do; empty if none says so."""
+    left = [each.due for each in vault.source_erasures().sources if each.purge_pending]
+    return max((time_text(datetime.fromisoformat(due).astimezone(UTC)) for due in left if due), default="")
+
+
 def status_body(request: SubjectRequest) -> dict[str, Any]:
     """What a controller is told of a request."""
     return {
         "api_version": "2.0",
         "controller_id": request.controller,
-        "expected_completion_time": request.due,
+        "expected_completion_time": max(request.due, request.purge_from),
         "request_status": request.status,
         "subject_request_id": request.id,
     }
