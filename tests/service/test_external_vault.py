@@ -1,5 +1,7 @@
 """A service over an external vault, whose rows stay at their source until they are erased there."""
 
+import os
+import shutil
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -7,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import httpx
+import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
+from armnesia.service.client import ServiceError
 from armnesia.service.opendsr.processor import Processor
 from armnesia.vault import Configuration, Role, UserType
 from tests.databases import Place
 from tests.logs.erasing.stores import DeltaStore, ParquetStore, Row, Store, arrow_rows
 from tests.service.certificates import DOMAIN, issued, processor
+from tests.service.pages.clients import at_the_page
 from tests.service.servers import PEOPLE, SETTINGS, Served, listening
 from tests.service.test_opendsr import body, is_signed, status_of
 
@@ -155,3 +161,47 @@ def test_sources_that_are_erased_elsewhere_are_not_spoken_of(elsewhere: Served, 
     assert PEOPLE[0] in {row[0] for row in log.rows()}
     assert "is not erased by it, but elsewhere" in discovered.json()["completed_means"]
     assert is_signed(discovered, elsewhere)
+
+
+def kind_of(answer: httpx.Response) -> tuple[int, str, int | None]:
+    problem = answer.json()
+    return answer.status_code, problem["type"].rpartition(":")[2], problem.get("source")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_source_that_has_changed_is_named_by_its_number(
+    served: Served, log: ParquetStore, dry_run: bool
+) -> None:
+    (path,) = log.folder.glob("*.parquet")
+    pq.write_table(arrow_rows(ROWS[1:]), path)
+    with served.http() as http:
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[:1], "dry_run": dry_run})
+    assert kind_of(refused) == (409, "changed-source", 1)
+    assert str(log.folder) not in refused.text
+    assert PEOPLE[0] not in refused.text
+
+
+def test_a_source_that_is_gone_is_named_by_its_number(served: Served, log: ParquetStore) -> None:
+    shutil.rmtree(log.folder)
+    with served.http() as http:
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
+    assert kind_of(refused) == (409, "unreadable-source", 1)
+    assert str(log.folder) not in refused.text
+    with served.client(retries=0) as client, pytest.raises(ServiceError, match=r"\(source 1\)") as error:
+        client.forget(PEOPLE[:1])
+    assert error.value.kind == "unreadable-source"
+    with at_the_page(served) as page:
+        assert "It is source 1." in page.preview(PEOPLE[0]).text
+
+
+def test_a_source_with_damaged_rows_is_unreadable(served: Served, log: ParquetStore) -> None:
+    """Its footer is whole, and so are its size and its time."""
+    (path,) = log.folder.glob("*.parquet")
+    before = path.stat()
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(content[:4] + bytes(byte ^ 255 for byte in content[4:200]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with served.http() as http:
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
+    assert kind_of(refused) == (409, "unreadable-source", 1)

@@ -226,4 +226,6 @@ def _error(response: httpx.Response) -> ServiceError:
     places = [f"{each.get('at')}: {each.get('message')}" for each in found.get("errors") or ()]
     if places:
         told = f"{told} ({'; '.join(places)})"
+    if "source" in found:
+        told = f"{told} (source {found['source']})"
     return ServiceError(f"the service answered {response.status_code}: {told}", response.status_code, found)

@@ -16,7 +16,9 @@ from armnesia.core.errors import (
     ArmnesiaError,
     ChangedSourceError,
     InvalidInputError,
+    OutdatedSourceError,
     UnfinishedError,
+    VaultBusyError,
     VaultError,
 )
 from armnesia.core.messages import system_failure
@@ -101,7 +103,7 @@ def _alone(connection: VaultConnection) -> Iterator[None]:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise VaultError(
+                raise VaultBusyError(
                     "another process erases rows at the sources of this vault: wait until it is done"
                 ) from None
         yield
@@ -121,9 +123,10 @@ def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceE
 def _refuse_uncounted(each: CountedSource, has_more: bool) -> None:
     """Refuse rows that are not counted, if nothing tells them from those that were after an erasure."""
     if has_more and each.counted is not None and not each.counted.manifest.names_its_rows:
-        raise VaultError(
+        raise OutdatedSourceError(
             f"source {each.name!r} has rows that are not counted yet; nothing was changed; to count them"
-            f" first, run {each.ingest_command}"
+            f" first, run {each.ingest_command}",
+            each.number,
         )
 
 
@@ -183,7 +186,8 @@ class _Run:
                 begun.append(each)
                 continue
             _refuse_uncounted(each, has_more)
-            self.sums[number] = self.counter.count(part, checked_before=True).sums
+            with each.being_read():
+                self.sums[number] = self.counter.count(part, checked_before=True).sums
         if len(begun) > 1 or not (begun or self._adds_up()):
             raise VaultError(
                 "the sources do not add up to the statistics of the vault: run armnesia ingest for each"
