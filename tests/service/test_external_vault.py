@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,15 +15,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.service.answer_types import SourceErasures
 from armnesia.service.app import create_app
 from armnesia.service.client import ServiceError
 from armnesia.service.opendsr.processor import Processor
-from armnesia.vault import Configuration, Role, UserType
+from armnesia.vault import Configuration, Role, UserType, Vault
 from tests.databases import Place
 from tests.logs.erasing.stores import DeltaStore, ParquetStore, Row, Store, arrow_rows
 from tests.service.certificates import DOMAIN, issued, processor
 from tests.service.pages.clients import at_the_page
-from tests.service.servers import PEOPLE, SETTINGS, Served, listening
+from tests.service.servers import PEOPLE, SETTINGS, Served, listening, serving
+from tests.service.test_answer_types import check
 from tests.service.test_opendsr import body, is_signed, status_of
 
 PERMITTED = Configuration(
@@ -205,3 +208,154 @@ def test_a_source_with_damaged_rows_is_unreadable(served: Served, log: ParquetSt
     with served.http() as http:
         refused = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
     assert kind_of(refused) == (409, "unreadable-source", 1)
+
+
+def wait_for_erasure(served: Served) -> SourceErasures:
+    with served.client("reader") as client:
+        for _ in range(200):
+            found = client.source_erasures()
+            if found["last_run"] is not None and found["last_run"]["state"] != "running":
+                break
+            time.sleep(0.05)
+    return found
+
+
+def test_what_is_due_at_the_source_is_told_and_erased_through_the_api(
+    served: Served, log: ParquetStore
+) -> None:
+    with served.client() as client, served.http() as http:
+        health = client.health()["sources"]
+        assert health == {
+            "may_erase": True,
+            "erasures_due": 0,
+            "purges_due": 0,
+            "purge_from": None,
+            "unfinished": [],
+        }
+        done = client.forget(PEOPLE[:1])
+        check("DeletionDone", done)
+        assert (done["erasure"], done["source"]) == ("complete", "untouched")
+        assert done["source_steps"] == "the rows still lie at their source: run armnesia erase"
+        assert client.deletion(done["sequence"])["source_steps"] == done["source_steps"]
+        check("Health", client.health())
+        health = client.health()["sources"]
+        assert health is not None
+        assert health["erasures_due"] == 1
+        assert "armnesia_source_erasures_due 1.0" in http.get("/metrics").text
+        check("SourceErasures", client.erase_at_sources())
+        found = wait_for_erasure(served)
+        check("SourceErasures", found)
+        check("SourceErasure", found["sources"][0])
+        assert str(log.folder) not in str(found)
+        assert found["last_run"] is not None
+        assert (found["last_run"]["state"], found["pending"]) == ("done", 0)
+        summary = client.deletion(done["sequence"])
+        assert (summary["source"], summary["source_steps"]) == ("purged", None)
+        assert "armnesia_source_erasures_due 0.0" in http.get("/metrics").text
+    assert PEOPLE[0] not in {row[0] for row in log.rows()}
+
+
+def test_the_page_says_what_is_due_at_the_source_and_erases(served: Served, log: ParquetStore) -> None:
+    with at_the_page(served) as page:
+        answered = page.confirm(page.preview(PEOPLE[0])).text
+        assert "The rows still lie at their source: run armnesia erase." in answered
+        requests = page.get("/page/requests").text
+        assert "Erasures due at the sources" in requests
+        assert '<span class="tag">untouched</span> since' in requests
+        assert "Rows of 1 request still lie at their source" in page.get("/page/health").text
+        assert page.post("/page/requests/erase").status_code == 200
+        wait_for_erasure(served)
+        requests = page.get("/page/requests").text
+        assert "No rows are left to erase at a source." in requests
+        assert "at the source: purged" in requests
+        assert "No rows of forgotten people are left" in page.get("/page/health").text
+    assert PEOPLE[0] not in {row[0] for row in log.rows()}
+
+
+def test_the_page_says_from_when_on_rows_can_be_purged(over_delta: Served) -> None:
+    with over_delta.client() as client:
+        client.forget(PEOPLE[:1])
+        client.erase_at_sources()
+        wait_for_erasure(over_delta)
+        due = client.health()["sources"]
+    assert due is not None
+    assert (due["erasures_due"], due["purges_due"], due["purge_from"] is None) == (0, 1, False)
+    with at_the_page(over_delta) as page:
+        assert "they can be purged from" in page.get("/page/requests").text
+        assert "Files of 1 source still hold erased rows" in page.get("/page/health").text
+
+
+def test_a_vault_without_the_permission_says_that_rows_stay(elsewhere: Served) -> None:
+    with elsewhere.client() as client:
+        done = client.forget(PEOPLE[:1])
+        assert "where this vault may not erase them" in str(done["source_steps"])
+        with pytest.raises(ServiceError) as refused:
+            client.erase_at_sources()
+        assert refused.value.kind == "no-permission"
+    with at_the_page(elsewhere) as page:
+        assert "this vault may not erase them" in page.get("/page/requests").text
+        assert "this vault may not erase them" in page.get("/page/health").text
+        assert page.post("/page/requests/erase").status_code == 409
+
+
+def test_a_managed_vault_has_no_sources(sqlite_place: Place) -> None:
+    with serving(sqlite_place) as served, served.client() as client:
+        assert client.health()["sources"] is None
+        assert "source_steps" not in client.forget(PEOPLE[:1])
+        with pytest.raises(ServiceError) as refused:
+            client.erase_at_sources()
+        assert refused.value.kind == "no-permission"
+
+
+def test_the_writer_does_not_wait_for_an_erasure(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    erase = Vault.erase_at_sources
+
+    def slowly(vault: Vault, **options: Any) -> Any:
+        go_on.wait(30)
+        return erase(vault, **options)
+
+    monkeypatch.setattr(Vault, "erase_at_sources", slowly)
+    with served.client() as client, served.http() as http:
+        client.erase_at_sources()
+        assert client.forget(PEOPLE[:1])["sequence"] > 0
+        again = http.post("/v1/erasures", json={})
+        assert kind_of(again) == (409, "erasure-running", None)
+        assert http.post("/v1/erasures", json={}, headers=served.headers("reader")).status_code == 403
+        go_on.set()
+        assert wait_for_erasure(served)["pending"] == 0
+
+
+def test_an_erasure_that_fails_says_why(served: Served, log: ParquetStore) -> None:
+    with served.client() as client:
+        client.forget(PEOPLE[:1])
+        shutil.rmtree(log.folder)
+        client.erase_at_sources()
+        run = wait_for_erasure(served)["last_run"]
+        assert run is not None
+        assert (run["state"], run["problem"], run["source"]) == ("failed", "unreadable-source", 1)
+    with at_the_page(served) as page:
+        assert "failed. A source of the vault is gone" in page.get("/page/requests").text
+
+
+def test_an_interrupted_erasure_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are gone at the source, and the vault does not know it yet."""
+    monkeypatch.setattr("armnesia.vault.operations.erase._Run._record", interrupt)
+    with served.client() as client, served.http() as http:
+        client.forget(PEOPLE[:1])
+        client.erase_at_sources()
+        run = wait_for_erasure(served)["last_run"]
+        assert run is not None
+        assert (run["state"], run["problem"]) == ("failed", "internal-error")
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[1:2]})
+        assert kind_of(refused) == (409, "unfinished-erasure", 1)
+        with at_the_page(served) as page:
+            assert "At source 1 an erasure is under way, or was interrupted" in page.get("/page/health").text
+        monkeypatch.undo()
+        client.erase_at_sources()
+        assert wait_for_erasure(served)["pending"] == 0
+        assert client.forget(PEOPLE[1:2])["held"] == 1
+
+
+def interrupt(*_: object) -> None:
+    raise RuntimeError

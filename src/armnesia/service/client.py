@@ -17,6 +17,7 @@ from armnesia.service.answer_types import (
     DeletionSummary,
     Health,
     RecordsAdded,
+    SourceErasures,
 )
 from armnesia.vault import Certificate
 
@@ -125,6 +126,14 @@ class Client:
     def deletion(self, number: int) -> DeletionSummary:
         """The main facts of a deletion, and whether erasure is complete."""
         return cast("DeletionSummary", self._get(f"/v1/deletions/{number}"))
+
+    def erase_at_sources(self, *, purge: bool = True) -> SourceErasures:
+        """Begin to erase rows of forgotten people at their sources; `source_erasures` says how far it is."""
+        return cast("SourceErasures", self._post("/v1/erasures", {"purge": purge}, None))
+
+    def source_erasures(self) -> SourceErasures:
+        """The state of each source, what is due there, and the last erasure of the service (`last_run`)."""
+        return cast("SourceErasures", self._get("/v1/erasures"))
 
     def certificate(self, number: int) -> Certificate:
         """The certificate of a ledger entry, which names nobody."""

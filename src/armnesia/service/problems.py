@@ -104,6 +104,17 @@ KINDS = {
     "refused-by-vault": Kind(
         409, "The vault refuses this in its present state; armnesia verify and status say more."
     ),
+    "no-permission": Kind(
+        409,
+        "The vault may not erase rows at their sources: that is permitted when an external vault is created;"
+        " nothing was changed.",
+    ),
+    "erasure-running": Kind(
+        409, "An erasure at the sources is under way; GET /v1/erasures says how far it is."
+    ),
+    "not-erasable": Kind(
+        409, "Rows cannot be erased at a source as it is; armnesia erase says where and why."
+    ),
     "body-too-large": Kind(413, "The body of the request is larger than this service takes."),
     "batch-too-large": Kind(413, "The request has more names or rows than this service takes at once."),
     "unsupported-media-type": Kind(415, "The body of the request must be application/json."),

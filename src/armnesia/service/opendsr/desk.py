@@ -16,10 +16,11 @@ import httpx
 from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultBusyError
 from armnesia.service.opendsr.processor import Processor, called_host
 from armnesia.service.problems import Problem, problem_of
+from armnesia.service.source_erasing import sources_due
 from armnesia.service.structured_log import described, log
 from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Callback, ForgetRequest, SubjectRequest, Vault
-from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault import Callback, ForgetRequest, SubjectRequest
+from armnesia.vault.keys.canonical_json import canonical, time_text
 
 PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "completed", "cancelled"
 _POLL = 5.0
@@ -28,11 +29,6 @@ _PAUSES = [timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 72
 """Between the attempts to tell a controller; after the last one it is given up, and the log says so."""
 _SECONDS = 10.0
 """How long an answer is waited for, and for how long one host is called in a round."""
-
-
-def time_text(time: datetime) -> str:
-    """A time as the vault writes it."""
-    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def with_status(request: SubjectRequest, status: str, **changes: Any) -> SubjectRequest:
@@ -157,7 +153,8 @@ class Desk:
             return await self._change(request, with_status(request, COMPLETED))
         if certificate.erasure != "complete":
             return request
-        purge_from = await self._write(_purge_from)
+        sources = await self._write(sources_due)
+        purge_from = "" if sources is None else sources["purge_from"] or ""
         self._at_sources[request.id] = head
         if purge_from == request.purge_from:
             return request
@@ -244,12 +241,6 @@ class _Calls:
             client.stream("POST", url, content=body, headers=headers) as answer,
         ):
             return answer.is_success
-
-
-def _purge_from(vault: Vault) -> str:
-    """From when on the retention of all sources allows a purge that is left to do; empty if none says so."""
-    left = [each.due for each in vault.source_erasures().sources if each.purge_pending]
-    return max((time_text(datetime.fromisoformat(due).astimezone(UTC)) for due in left if due), default="")
 
 
 def status_body(request: SubjectRequest) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from starlette.responses import Response
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.api.answers import Documented
-from armnesia.service.opendsr.desk import CANCELLED, PENDING, Desk, status_body, time_text, with_status
+from armnesia.service.opendsr.desk import CANCELLED, PENDING, Desk, status_body, with_status
 from armnesia.service.opendsr.processor import FORMATS, IDENTITY_TYPE, Processor
 from armnesia.service.problems import Problem
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import Role, SubjectRequest, Token, Vault
+from armnesia.vault.keys.canonical_json import time_text
 
 VERSION = "2.0"
 _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
@@ -268,7 +269,7 @@ def _subject_request(body: OpenDsrRequest, processor: Processor, controller: str
         status=PENDING,
         controller=controller,
         received=time_text(now),
-        submitted=time_text(body.submitted_time.astimezone(UTC)),
+        submitted=time_text(body.submitted_time),
         due=time_text(now + timedelta(days=processor.days)),
         begin=time_text(now + timedelta(hours=processor.delay_hours)),
         regulation=body.regulation,
