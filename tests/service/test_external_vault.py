@@ -142,7 +142,14 @@ def test_a_vault_that_only_reads_its_sources_takes_no_requests(
     fill_external(sqlite_place, log, READING_ONLY)
     certificate, key = issued(tmp_path)
     asked = ["serve", "--url", sqlite_place.url, "--keys", str(sqlite_place.keys), "--port", "0"]
-    asked += ["--opendsr-domain", DOMAIN, "--opendsr-certificate", str(certificate), "--opendsr-key", str(key)]
+    asked += [
+        "--opendsr-domain",
+        DOMAIN,
+        "--opendsr-certificate",
+        str(certificate),
+        "--opendsr-key",
+        str(key),
+    ]
     refused = run(*asked)
     assert refused.code == 2
     assert "may not erase rows at their sources" in refused.err

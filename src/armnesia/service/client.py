@@ -91,8 +91,11 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def decisions(self, **where: str) -> Iterator[Decision]:
-        """The decisions whose keys have these values, each with `id`, `key`, `action` and `by`."""
+    def decisions(self, **where: str | float) -> Iterator[Decision]:
+        """The decisions whose keys have these values, each with `id`, `key`, `action` and `by`.
+
+        Of a key with edges the value is a number, as in age=25, or its interval, as in age="18..30".
+        """
         query = [("where", f"{name}={value}") for name, value in where.items()]
         for page in self._pages("/v1/decisions", query):
             yield from page["decisions"]

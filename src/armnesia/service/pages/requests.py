@@ -54,7 +54,9 @@ async def show_requests(request: Request, visitor: Signed) -> Response:
         "sees_all": visitor.token.role is Role.ADMIN,
         "jobs": jobs,
         "erasing": erasing,
-        "erasing_failed": "" if erasing is None or erasing.problem is None else KINDS[erasing.problem].sentence,
+        "erasing_failed": ""
+        if erasing is None or erasing.problem is None
+        else KINDS[erasing.problem].sentence,
     }
     return rendered(request, "requests.html", values)
 

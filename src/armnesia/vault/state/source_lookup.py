@@ -249,9 +249,7 @@ class _Lookup:
         for each, source in self._opened if names else ():
             ids = self._with_ids(source)
             with each.being_read():
-                self._found += source.found_rows(
-                    self._role, names, rules, every_spelling=True, with_ids=ids
-                )
+                self._found += source.found_rows(self._role, names, rules, every_spelling=True, with_ids=ids)
 
     def _label(self, found: FoundRows) -> str | None:
         return found.user if self._role == "user" else found.id
