@@ -93,11 +93,11 @@ def sources_due(vault: Vault) -> SourcesDue | None:
 
 
 def source_steps(deletion: Mapping[str, Any], *, may_erase: bool) -> dict[str, str | None]:
-    """What is left to do at the sources for a deletion, as the field `source_steps`; none where rows are here.
+    """The field `source_steps`: what is left to do at the sources for a deletion; none in a managed vault.
 
     >>> source_steps({"kind": "forget", "source": "untouched"}, may_erase=True)
     {'source_steps': 'the rows still lie at their source: run armnesia erase'}
-    >>> source_steps({"kind": "forget", "source": "purged"}, may_erase=True), source_steps({}, may_erase=False)
+    >>> source_steps({"source": "purged"}, may_erase=True), source_steps({}, may_erase=False)
     ({'source_steps': None}, {})
     """
     state = deletion.get("source")

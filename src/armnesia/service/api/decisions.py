@@ -29,8 +29,8 @@ CONFIDENCE = 0.95
 @router.get(
     "/v1/decisions",
     summary="The served arms",
-    description="`where` keeps the decisions whose key has a value, as in where=country=DE; of a key with edges"
-    " a number, as in where=age=25, or its interval, as in where=age=18..30.",
+    description="`where` keeps the decisions whose key has a value, as in where=country=DE; of a key with"
+    " edges a number, as in where=age=25, or its interval, as in where=age=18..30.",
     **access(Role.READER, model=Decisions),
 )
 async def list_decisions(
