@@ -130,6 +130,9 @@ def test_a_request_waits_for_the_retention_of_the_source(over_delta: Served) -> 
     assert found["request_status"] == "in_progress"
     expected = datetime.fromisoformat(found["expected_completion_time"])
     assert expected == datetime.fromisoformat(source.due or "")
+    with at_the_page(over_delta, "admin") as page:
+        shown = page.get("/page/requests").text
+    assert "in progress: forgotten, and not erased everywhere yet<br>A source can be purged from" in shown
     with over_delta.place.open() as vault:
         vault.erase_at_sources(purge=True, ignore_retention=True)
     over_delta.app.state.desk.wake.set()
@@ -202,6 +205,15 @@ def test_a_source_that_is_gone_is_named_by_its_number(served: Served, log: Parqu
     assert error.value.kind == "unreadable-source"
     with at_the_page(served) as page:
         assert "It is source 1." in page.preview(PEOPLE[0]).text
+    with served.http() as http:
+        http.post("/v2/requests", json=body())
+    with at_the_page(served, "admin") as page:
+        for _ in range(100):
+            if "A source of the vault is gone" in (shown := page.get("/page/requests").text):
+                break
+            time.sleep(0.05)
+    assert "A source of the vault is gone" in shown
+    assert "Forget them here" not in shown
 
 
 def test_a_source_with_damaged_rows_is_unreadable(served: Served, log: ParquetStore) -> None:

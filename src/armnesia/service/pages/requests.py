@@ -30,6 +30,9 @@ _OBSTACLES = {
     "invalid-value": "A name in this request is not how this vault names people. Ask the controller, by the"
     " id of the request, whom it means.",
 }
+_AT_A_SOURCE = ("changed-source", "unreadable-source", "unfinished-erasure")
+"""Obstacles that an operator who forgets the same people would meet as well."""
+_FORGOTTEN = "in progress: forgotten, and not erased everywhere yet"
 _STATUS_WORDS = {
     "pending": "waiting: can still be cancelled",
     "in_progress": "in progress",
@@ -100,16 +103,19 @@ def _due(time: str) -> str:
 
 
 def _subject_request(request: SubjectRequest) -> dict[str, Any]:
+    is_over = request.status not in ("pending", "in_progress")
     return {
         "id": request.id,
         "controller": request.controller,
         "received": request.received,
         "due": request.due,
-        "status": _STATUS_WORDS[request.status],
-        "open": request.status in ("pending", "in_progress"),
+        "status": _STATUS_WORDS[request.status] if request.sequence is None or is_over else _FORGOTTEN,
+        "purge_from": "" if is_over else request.purge_from,
+        "open": not is_over,
         "obstacle": _OBSTACLES.get(request.obstacle, KINDS[request.obstacle].sentence)
         if request.obstacle
         else "",
+        "by_hand": request.obstacle not in _AT_A_SOURCE,
         "sequence": request.sequence,
     }
 

@@ -245,9 +245,8 @@ class _Lookup:
 
     def _find_spelled_otherwise(self, names: Collection[str]) -> None:
         """Look names up in every spelling: those of rows that were left out are not noted."""
-        rules = self._row_rules()
         for each, source in self._opened if names else ():
-            ids = self._with_ids(source)
+            rules, ids = self._row_rules(), self._with_ids(source)
             with each.being_read():
                 self._found += source.found_rows(self._role, names, rules, every_spelling=True, with_ids=ids)
 
