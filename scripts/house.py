@@ -73,7 +73,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "armnesia.service": (
         ("host_names", "problems", "settings", "structured_log", "metrics", "newcomers", "answer_types"),
-        ("vault_worker", "idempotency", "frame", "protocol"),
+        ("source_erasing", "vault_worker", "idempotency", "frame", "protocol"),
         ("tokens",),
         ("running",),
         ("api",),

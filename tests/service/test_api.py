@@ -10,6 +10,7 @@ import pytest
 from armnesia.service import ServiceError
 from armnesia.vault import Certificate, Configuration, UserType
 from tests.databases import Place
+from tests.service.pages.clients import at_the_page
 from tests.service.servers import PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
 from tests.vault.operations.test_forget_many import write_csv
 from tests.vault.raw_vaults import change
@@ -190,6 +191,42 @@ def test_numbers_without_a_certificate(served: Served) -> None:
 
 def row(number: int, **other: Any) -> dict[str, Any]:
     return {"id": f"new-{number}", "action": "A", "reward": 1, "user": f"new person {number}", **other}
+
+
+def test_a_reader_finds_one_segment_of_a_key_with_edges(sqlite_place: Place) -> None:
+    by_rounds = Configuration(actions=("A", "B"), by=("rounds:10,50,200",), user_type=UserType.TEXT)
+    log = {**log_of(), "rounds": [5, 25, 60, 500] * len(PEOPLE)}
+    with serving(sqlite_place, by_rounds, log=log) as served, served.http("reader") as http:
+
+        def keys(*where: str) -> list[dict[str, str]]:
+            answer = http.get("/v1/decisions", params={"where": list(where)})
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["total"] == len(answer.json()["decisions"])
+            return [each["key"] for each in answer.json()["decisions"]]
+
+        for value, segment in {
+            "25": "10..50",
+            "10": "10..50",
+            "10..50": "10..50",
+            "49.5": "10..50",
+            "-1": "<10",
+            "<10": "<10",
+            ">=200": ">=200",
+        }.items():
+            assert keys(f"rounds={value}") == [{"rounds": segment}]
+        assert len(keys()) == 4
+        with served.client("reader") as client:
+            assert [each["key"] for each in client.decisions(rounds=25)] == [{"rounds": "10..50"}]
+        for wrong in (["rounds=many"], ["rounds=nan"], ["rounds"], ["rounds:10,50,200=25"], ["rounds=1"] * 2):
+            refused = http.get("/v1/decisions", params={"where": wrong})
+            assert (refused.status_code, refused.json()["errors"][0]["at"]) == (422, "query/where")
+        told = http.get("/v1/decisions", params={"where": "rounds=many"}).json()["errors"][0]["message"]
+        assert told == "rounds must be a number or one of '<10', '10..50', '50..200', '>=200'"
+        with at_the_page(served, "reader") as page:
+            found = page.post("/page/decisions", {"search": "rounds=25"}).text
+            assert "10..50" in found
+            assert "1–1 of 1 decision" in found
+            assert "for each rounds." in found
 
 
 def test_records_are_added_once(served_anywhere: Served) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from armnesia.service.server import Address
 from tests.databases import Place
+from tests.logs.erasing.stores import ParquetStore
 from tests.service.certificates import issued
 
 PROJECT = Path(__file__).parents[2]
@@ -120,6 +121,42 @@ def test_the_upkeep_reaches_its_database() -> None:
         text = (FOLDER / unit).read_text("utf-8")
         assert f"ARMNESIA_URL={database}:" in text
         assert ("PrivateNetwork=yes" in text) == (database == "sqlite")
+
+
+SOURCES = "armnesia-upkeep-sources.conf"
+
+
+@needs("systemd-analyze")
+@pytest.mark.parametrize("unit", [unit for unit, _ in UPKEEP.values()])
+def test_systemd_reads_what_is_added_for_external_vaults(unit: str, tmp_path: Path) -> None:
+    program, added = tmp_path / "armnesia", tmp_path / f"{unit}.d"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    added.mkdir()
+    for source, target in ((unit, tmp_path / unit), (SOURCES, added / SOURCES)):
+        text = (FOLDER / source).read_text("utf-8").replace(PROGRAM, str(program))
+        target.write_text(text, encoding="utf-8")
+    asked = ["systemd-analyze", "verify", str(tmp_path / unit)]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False)
+    about_ours = [line for line in found.stderr.splitlines() if "armnesia" in line]
+    assert (found.returncode, about_ours) == (0, [])
+
+
+def test_the_upkeep_of_an_external_vault_erases_at_its_source(
+    run: Any, sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNESIA_URL", sqlite_place.url)
+    monkeypatch.setenv("ARMNESIA_KEYS", str(sqlite_place.keys))
+    log = ParquetStore(tmp_path / "clicks")
+    log.append([("ann", "A", 1.0, "home"), ("bob", "B", 0.0, "home")])
+    run("init", "--external", "--may-erase-at-source", "--actions", "A,B")
+    run("ingest", str(log.folder / "*.parquet"), "--user-column", "user")
+    run("forget", "--user", "ann")
+    (line,) = re.findall(r"^ExecStartPre=(.*)$", (FOLDER / SOURCES).read_text("utf-8"), re.MULTILINE)
+    program, *arguments = shlex.split(line)
+    assert program == PROGRAM
+    assert run(*arguments).code == 0
+    assert [row[0] for row in log.rows()] == ["bob"]
 
 
 def test_the_container_runs_without_root(run: Any, started: list[Address]) -> None:

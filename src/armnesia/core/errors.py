@@ -88,6 +88,29 @@ class UnfinishedError(VaultError):
     """A part of what was asked is done, and stays; the message says what is left."""
 
 
+class SourceError(VaultError):
+    """A source of an external vault that is in the way of a request. Nothing was changed.
+
+    `number` is that by which the ledger and certificates name the source.
+    """
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
+
+
+class OutdatedSourceError(SourceError):
+    """A source that is not as it was when the vault counted it."""
+
+
+class UnreadableSourceError(SourceError):
+    """A source that is gone, or that cannot be read."""
+
+
+class UnfinishedErasureError(SourceError):
+    """A source where an erasure of rows is under way, or was interrupted."""
+
+
 class PolicyError(VaultError):
     """A request that the policy of the vault does not allow. Nothing was changed."""
 

@@ -57,6 +57,8 @@ class DeletionSummary(TypedDict):
     erasure: str
     source: NotRequired[str]
     """Of an external vault: how far the rows are erased at the sources."""
+    source_steps: NotRequired[str | None]
+    """What is left to do there; None if nothing is."""
 
 
 class TouchedDecision(TypedDict):
@@ -168,6 +170,56 @@ class Live(TypedDict):
     status: str
 
 
+class SourceErasure(TypedDict):
+    """How far rows of forgotten people are erased at a source."""
+
+    number: int
+    state: str
+    pending: int
+    interrupted: bool
+    entry: int | None
+    remains: list[str]
+    due: str | None
+    purge_pending: bool
+
+
+class ErasingRun(TypedDict):
+    """An erasure at all sources, begun by the service."""
+
+    begun: str
+    purge: bool
+    state: Literal["running", "done", "failed"]
+    ended: str | None
+    problem: str | None
+    source: int | None
+
+
+class SourceErasures(TypedDict):
+    """How far rows are erased at all sources, what is due there, and the last erasure of the service."""
+
+    permitted: bool
+    pending: int
+    purges_pending: int
+    sources: list[SourceErasure]
+    dropped: list[dict[str, int]]
+    head: str
+    last_run: ErasingRun | None
+
+
+class SourcesDue(TypedDict):
+    """What is left to do at the sources of an external vault."""
+
+    may_erase: bool
+    erasures_due: int
+    """Requests whose rows may still lie at a source."""
+    purges_due: int
+    """Sources whose files or earlier versions still hold rows."""
+    purge_from: str | None
+    """From when on their retention allows to purge them all."""
+    unfinished: list[int]
+    """Sources where an erasure is under way, or was interrupted."""
+
+
 class Verified(TypedDict):
     """The last verification by the service."""
 
@@ -186,5 +238,7 @@ class Health(TypedDict):
     ledger_length: int | None
     pending_erasures: int | None
     oldest_pending_seconds: float | None
+    sources: SourcesDue | None
+    """None of a vault that holds its rows."""
     waiting: int
     verified: Verified | None

@@ -61,6 +61,9 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if processor is not None:
+            with open_vault() as vault:
+                processor.check_vault(vault.configuration)
         async with service.running(*background):
             yield
 

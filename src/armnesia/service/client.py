@@ -17,6 +17,7 @@ from armnesia.service.answer_types import (
     DeletionSummary,
     Health,
     RecordsAdded,
+    SourceErasures,
 )
 from armnesia.vault import Certificate
 
@@ -90,8 +91,11 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def decisions(self, **where: str) -> Iterator[Decision]:
-        """The decisions whose keys have these values, each with `id`, `key`, `action` and `by`."""
+    def decisions(self, **where: str | float) -> Iterator[Decision]:
+        """The decisions whose keys have these values, each with `id`, `key`, `action` and `by`.
+
+        Of a key with edges the value is a number, as in age=25, or its interval, as in age="18..30".
+        """
         query = [("where", f"{name}={value}") for name, value in where.items()]
         for page in self._pages("/v1/decisions", query):
             yield from page["decisions"]
@@ -125,6 +129,14 @@ class Client:
     def deletion(self, number: int) -> DeletionSummary:
         """The main facts of a deletion, and whether erasure is complete."""
         return cast("DeletionSummary", self._get(f"/v1/deletions/{number}"))
+
+    def erase_at_sources(self, *, purge: bool = True) -> SourceErasures:
+        """Begin to erase rows of forgotten people at their sources; `source_erasures` says how far it is."""
+        return cast("SourceErasures", self._post("/v1/erasures", {"purge": purge}, None))
+
+    def source_erasures(self) -> SourceErasures:
+        """The state of each source, what is due there, and the last erasure of the service (`last_run`)."""
+        return cast("SourceErasures", self._get("/v1/erasures"))
 
     def certificate(self, number: int) -> Certificate:
         """The certificate of a ledger entry, which names nobody."""
@@ -226,4 +238,6 @@ def _error(response: httpx.Response) -> ServiceError:
     places = [f"{each.get('at')}: {each.get('message')}" for each in found.get("errors") or ()]
     if places:
         told = f"{told} ({'; '.join(places)})"
+    if "source" in found:
+        told = f"{told} (source {found['source']})"
     return ServiceError(f"the service answered {response.status_code}: {told}", response.status_code, found)

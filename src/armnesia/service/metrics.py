@@ -29,6 +29,16 @@ class Metrics:
         self.waiting = Gauge("armnesia_waiting", "Requests that wait for the writer.", registry=registry)
         self.ledger_length = Gauge("armnesia_ledger_length", "Entries of the ledger.", registry=registry)
         self.pending_erasures = Gauge("armnesia_pending_erasures", "Erasures pending.", registry=registry)
+        self.source_erasures_due = Gauge(
+            "armnesia_source_erasures_due",
+            "Requests whose rows may still lie at a source of an external vault.",
+            registry=registry,
+        )
+        self.source_purges_due = Gauge(
+            "armnesia_source_purges_due",
+            "Sources of an external vault whose files or earlier versions still hold rows.",
+            registry=registry,
+        )
 
     def text(self) -> bytes:
         """All numbers, in the text form of Prometheus."""

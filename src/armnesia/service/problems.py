@@ -20,11 +20,16 @@ from armnesia.core.errors import (
     InvalidInputError,
     InvalidLogError,
     OtherColumnsError,
+    OutdatedSourceError,
     PolicyError,
     RefusedArmError,
     SimilarNameError,
+    SourceError,
     UndeclaredActionError,
+    UnfinishedErasureError,
+    UnfinishedError,
     UnknownEntryError,
+    UnreadableSourceError,
     UnsupportedError,
     VaultBusyError,
     VaultError,
@@ -63,7 +68,19 @@ KINDS = {
     ),
     "key-in-use": Kind(409, "A request with the same Idempotency-Key is being answered.", 1),
     "changed-source": Kind(
-        409, "A source of the vault has changed since it was counted; run armnesia ingest."
+        409,
+        "A source of the vault has changed since it was counted: run armnesia ingest with it; nothing was"
+        " changed.",
+    ),
+    "unreadable-source": Kind(
+        409,
+        "A source of the vault is gone or cannot be read: restore it or, if it no longer exists, run armnesia"
+        " rebuild --without; nothing was changed.",
+    ),
+    "unfinished-erasure": Kind(
+        409,
+        "An erasure at a source of the vault is under way, or was interrupted: try again later, or finish it"
+        " by armnesia erase.",
     ),
     "cancelled": Kind(
         409, "The request with this id was cancelled, and nothing will be done; send a new one by another id."
@@ -86,6 +103,17 @@ KINDS = {
     ),
     "refused-by-vault": Kind(
         409, "The vault refuses this in its present state; armnesia verify and status say more."
+    ),
+    "no-permission": Kind(
+        409,
+        "The vault may not erase rows at their sources: that is permitted when an external vault is created;"
+        " nothing was changed.",
+    ),
+    "erasure-running": Kind(
+        409, "An erasure at the sources is under way; GET /v1/erasures says how far it is."
+    ),
+    "not-erasable": Kind(
+        409, "Rows cannot be erased at a source as it is; armnesia erase says where and why."
     ),
     "body-too-large": Kind(413, "The body of the request is larger than this service takes."),
     "batch-too-large": Kind(413, "The request has more names or rows than this service takes at once."),
@@ -126,6 +154,10 @@ _BY_CLASS: Mapping[type[ArmnesiaError], str] = {
     VaultError: "refused-by-vault",
     UnsupportedError: "unsupported",
     ChangedSourceError: "changed-source",
+    OutdatedSourceError: "changed-source",
+    UnreadableSourceError: "unreadable-source",
+    UnfinishedErasureError: "unfinished-erasure",
+    UnfinishedError: "unfinished-erasure",
     UndeclaredActionError: "undeclared-action",
     ImpossibleDeletionError: "refused-by-vault",
     InvalidLogError: "invalid-rows",
@@ -149,6 +181,7 @@ class ProblemDetails(BaseModel):
     errors: list[dict[str, str]] | None = Field(
         default=None, description="Which parts of the request it is about, the first few, and why."
     )
+    source: int | None = Field(default=None, description="The number of the source that it is about.")
 
 
 class Problem(Exception):  # noqa: N818 (the word of RFC 9457)
@@ -164,8 +197,10 @@ class Problem(Exception):  # noqa: N818 (the word of RFC 9457)
         *,
         errors: Iterable[Mapping[str, str]] = (),
         retry_after: int | None = None,
+        source: int | None = None,
     ) -> None:
         super().__init__(kind)
+        self.source = source
         self.kind, self.status = kind, KINDS[kind].status
         self.errors = [dict(each) for each in errors]
         self.retry_after = retry_after or KINDS[kind].retry_after
@@ -178,6 +213,7 @@ class Problem(Exception):  # noqa: N818 (the word of RFC 9457)
             "status": self.status,
             "detail": KINDS[self.kind].sentence,
             **({"errors": self.errors} if self.errors else {}),
+            **({} if self.source is None else {"source": self.source}),
         }
 
     def response(self) -> JSONResponse:
@@ -199,7 +235,8 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, Problem):
         return error
     known = (_BY_CLASS[kind] for kind in type(error).__mro__ if kind in _BY_CLASS)
-    return Problem(next(known, "internal-error"))
+    source = error.number if isinstance(error, SourceError) else None
+    return Problem(next(known, "internal-error"), source=source)
 
 
 def unreadable(error: ArmnesiaError) -> Problem:

@@ -15,6 +15,7 @@ from fastapi import Request
 from armnesia.service.idempotency import Answers
 from armnesia.service.metrics import Metrics
 from armnesia.service.settings import Settings
+from armnesia.service.source_erasing import SourceErasing
 from armnesia.service.structured_log import described, log
 from armnesia.service.tokens import TokenGuard
 from armnesia.service.vault_worker import VaultWorker
@@ -47,6 +48,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.worker = VaultWorker(self.open_vault, self.settings)
+        self.erasing = SourceErasing(self.open_vault)
         self.worker.observe_group = self.metrics.group_sizes.observe
         self.worker.observe_answer = self._count
         self.sweeps: list[Callable[[], None]] = [self.answers.sweep]
@@ -90,6 +92,8 @@ class Service:
             await asyncio.wait_for(self._note_uses(), left())
         if not await asyncio.to_thread(self.worker.end, left()):
             log("ended before everything was answered", {"waiting": self.worker.waiting}, logging.ERROR)
+        if not await asyncio.to_thread(self.erasing.end, left()):
+            log("ended before an erasure at the sources; armnesia erase finishes it", {}, logging.ERROR)
         if verifying.is_alive():
             await asyncio.to_thread(verifying.join, left())
 

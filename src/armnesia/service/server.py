@@ -123,6 +123,8 @@ def serve(
     log_to(sys.stderr)
     warnings.showwarning = _log_warning
     with open_vault() as vault:  # refused before anything listens
+        if processor is not None:
+            processor.check_vault(vault.configuration)
         if not len(vault.tokens()):
             log("no tokens", {"hint": "make one with armnesia token create --role operator"})
     headers = _HSTS if address.has_tls else {}

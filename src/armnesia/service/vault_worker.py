@@ -68,6 +68,8 @@ class VaultWorker:
         self._put_back: deque[_Forget | _Work | None] = deque()
         self._gate = Gate()
         self._groups = self._is_ending = False
+        self.may_erase_at_source = False
+        """Whether rows may be erased at the sources of the vault, which is fixed when it is created."""
         self._threads = [
             threading.Thread(target=self._write, name="vault-writer", daemon=True),
             threading.Thread(
@@ -92,6 +94,7 @@ class VaultWorker:
         with self._open() as vault:  # refused here, not at the first request
             # An external vault looks people up at its sources again after every other request.
             self._groups = vault.configuration.mode == MANAGED
+            self.may_erase_at_source = vault.configuration.may_erase_at_source
             self._note_pending(vault.pending_erasures().number > 0)
         for thread in self._threads:
             thread.start()

@@ -39,6 +39,8 @@ class SubjectRequest:
     callbacks: tuple[Callback, ...] = ()
     obstacle: str = ""
     """Why it could not be answered, as a kind of problem; empty if nothing is in the way."""
+    purge_from: str = ""
+    """From when on the retention of all sources allows to purge its rows; empty if none is waited for."""
     users: tuple[str, ...] | None = field(default=None, repr=False)
     """The names of the people; None once they are forgotten, or the request is cancelled."""
     sequence: int | None = None

@@ -53,6 +53,13 @@ def serve(
     opendsr_delay_hours: Annotated[
         float, typer.Option(help="How long a request of a controller can be cancelled.")
     ] = 24.0,
+    opendsr_sources_erased_elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--opendsr-sources-erased-elsewhere",
+            help="Something else erases rows at the sources: completed says nothing of them.",
+        ),
+    ] = False,
     callback_host: Annotated[
         list[str] | None, typer.Option(metavar="HOST", help="A host that may be called back; repeatable.")
     ] = None,
@@ -90,6 +97,7 @@ def serve(
             tuple(callback_host or ()),
             opendsr_names,  # type: ignore[arg-type]
             opendsr_delay_hours,
+            sources_erased_elsewhere=opendsr_sources_erased_elsewhere,
         )
     settings = Settings(rate=rate, verify_hours=verify_hours)
     show = _opened if open_page else _not_opened

@@ -1,5 +1,5 @@
 """The endpoints of the API."""
 
-from armnesia.service.api import decisions, deletions, health, ledger, records
+from armnesia.service.api import decisions, deletions, erasures, health, ledger, records
 
-ROUTERS = tuple(module.router for module in (health, decisions, deletions, ledger, records))
+ROUTERS = tuple(module.router for module in (health, decisions, deletions, erasures, ledger, records))

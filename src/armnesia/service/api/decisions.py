@@ -9,7 +9,8 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.messages import any_of
+from armnesia.core.messages import any_of, listed
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.service.answer_types import Decisions, DecisionWithArms
 from armnesia.service.api.answers import answer
 from armnesia.service.problems import Problem
@@ -28,19 +29,20 @@ CONFIDENCE = 0.95
 @router.get(
     "/v1/decisions",
     summary="The served arms",
-    description="`where` keeps the decisions whose key has a value, as in where=country=DE.",
+    description="`where` keeps the decisions whose key has a value, as in where=country=DE; of a key with"
+    " edges a number, as in where=age=25, or its interval, as in where=age=18..30.",
     **access(Role.READER, model=Decisions),
 )
 async def list_decisions(
     request: Request,
-    where: Annotated[list[str], Query(max_length=20, examples=[["country=DE"]])] = [],  # noqa: B006
+    where: Annotated[list[str], Query(max_length=20, examples=[["country=DE", "age=25"]])] = [],  # noqa: B006
     after: Annotated[int, Query(ge=0, le=2**53, description="How many to leave out.")] = 0,
     limit: Annotated[int, Query(ge=1, description="At most the limit of the service.")] = 100,
 ) -> JSONResponse:
     """The arm that each decision serves, some decisions at a time."""
     service = service_of(request)
     found = await done(service.worker.read(lambda vault: vault.decisions()))
-    wanted = dict(_equation(text, found.by) for text in where)
+    wanted = _wanted(where, [KeyColumn.parse(key) for key in found.by])
     kept = [each for each in each_decision(found) if wanted.items() <= each["key"].items()]
     end = after + min(limit, service.settings.page)
     return answer(
@@ -103,13 +105,27 @@ def each_decision(found: ServedDecisions) -> list[dict[str, Any]]:
     return [{"id": decision_id(each["key"]), **each} for each in found.to_dict()["decisions"]]
 
 
-def _equation(text: str, keys: Sequence[str]) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or name not in keys:
-        known = f"where KEY is {any_of(keys)}" if keys else "but this vault has one decision, and no keys"
-        message = f"must be KEY=VALUE, {known}"
-        raise Problem("invalid-request", errors=[{"at": "query/where", "message": message}])
-    return name, value
+def _wanted(where: Sequence[str], columns: Sequence[KeyColumn]) -> dict[str, str]:
+    """The values of keys that are asked for, as decisions have them."""
+    wanted: dict[str, str] = {}
+    for text in where:
+        column = next((each for each in columns if text.startswith(f"{each.name}=")), None)
+        if column is None:
+            keys = [each.name for each in columns]
+            known = f"where KEY is {any_of(keys)}" if keys else "but this vault has one decision, and no keys"
+            raise _refused_where(f"must be KEY=VALUE, {known}")
+        if column.name in wanted:
+            raise _refused_where("must have each key once")
+        value = text.removeprefix(f"{column.name}=")
+        found = column.interval_of(value) if column.edges else value
+        if found is None:
+            raise _refused_where(f"{column.name} must be a number or one of {listed(column.intervals)}")
+        wanted[column.name] = found
+    return wanted
+
+
+def _refused_where(message: str) -> Problem:
+    return Problem("invalid-request", errors=[{"at": "query/where", "message": message}])
 
 
 def decision_with_arms(vault: Vault, text: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from armnesia.service.api.answers import Body, answer
 from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
+from armnesia.service.source_erasing import source_steps
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import ForgetRequest, Role
 
@@ -106,6 +107,7 @@ _REASONS: dict[NameReason, str] = {
 async def _forget(service: Service, body: Deletion) -> JSONResponse:
     result = await _or_where(body, service.worker.forget(body.to_request()))
     facts = result.to_dict()
+    facts |= source_steps(facts, may_erase=service.worker.may_erase_at_source)
     where = f"/v1/deletions/{facts['sequence']}"
     return answer(facts, 200 if result.repeated else 201, Location=where)
 
@@ -116,6 +118,8 @@ async def _forget(service: Service, body: Deletion) -> JSONResponse:
     **access(Role.READER, 404, model=DeletionSummary),
 )
 async def show_deletion(request: Request, number: EntryNumber) -> JSONResponse:
-    """The main facts, and whether erasure is complete."""
+    """The main facts, whether erasure is complete, and what is left to do at the sources."""
     # By the writer, which knows what has left the files; nothing is stored.
-    return answer(await done(service_of(request).worker.write(lambda vault: vault.deletion(number))))
+    worker = service_of(request).worker
+    facts = await done(worker.write(lambda vault: vault.deletion(number)))
+    return answer({**facts, **source_steps(facts, may_erase=worker.may_erase_at_source)})

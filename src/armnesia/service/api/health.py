@@ -12,6 +12,7 @@ from armnesia.service.answer_types import Health, Live
 from armnesia.service.api.answers import answer
 from armnesia.service.problems import problem_of, responses, unreadable
 from armnesia.service.running import Service, done, service_of
+from armnesia.service.source_erasing import sources_due
 from armnesia.service.tokens import Route, access
 from armnesia.vault import PendingErasures, Role, Vault
 from armnesia.vault.keys.canonical_json import parse_time
@@ -58,6 +59,7 @@ async def health_facts(service: Service) -> dict[str, Any]:
         "ledger_length": None,
         "pending_erasures": None,
         "oldest_pending_seconds": None,
+        "sources": None,
         "waiting": service.worker.waiting,
         "verified": None if service.verified is None else vars(service.verified),
     }
@@ -78,6 +80,7 @@ def _facts(vault: Vault) -> dict[str, Any]:
         "ledger_length": head.sequence,
         "pending_erasures": pending.number,
         "oldest_pending_seconds": _age(pending),
+        "sources": sources_due(vault),
     }
 
 
@@ -102,11 +105,16 @@ async def metrics(request: Request) -> Response:
 
 async def _measure(service: Service) -> None:
     try:
-        head, pending = await done(
-            service.worker.read(lambda vault: (vault.head.sequence, vault.pending_erasures().number))
+        head, pending, sources = await done(
+            service.worker.read(
+                lambda vault: (vault.head.sequence, vault.pending_erasures().number, sources_due(vault))
+            )
         )
     except ArmnesiaError as error:
         raise unreadable(error) from error
     service.metrics.ledger_length.set(head)
     service.metrics.pending_erasures.set(pending)
+    if sources is not None:
+        service.metrics.source_erasures_due.set(sources["erasures_due"])
+        service.metrics.source_purges_due.set(sources["purges_due"])
     service.metrics.waiting.set(service.worker.waiting)

@@ -16,10 +16,11 @@ import httpx
 from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultBusyError
 from armnesia.service.opendsr.processor import Processor, called_host
 from armnesia.service.problems import Problem, problem_of
+from armnesia.service.source_erasing import sources_due
 from armnesia.service.structured_log import described, log
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Callback, ForgetRequest, SubjectRequest
-from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.keys.canonical_json import canonical, time_text
 
 PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "completed", "cancelled"
 _POLL = 5.0
@@ -28,11 +29,6 @@ _PAUSES = [timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 72
 """Between the attempts to tell a controller; after the last one it is given up, and the log says so."""
 _SECONDS = 10.0
 """How long an answer is waited for, and for how long one host is called in a round."""
-
-
-def time_text(time: datetime) -> str:
-    """A time as the vault writes it."""
-    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def with_status(request: SubjectRequest, status: str, **changes: Any) -> SubjectRequest:
@@ -57,6 +53,8 @@ class Desk:
         self._refused: dict[str, datetime] = {}
         self._head: int | None = None
         """The length of the ledger at which refused requests were tried last."""
+        self._at_sources: dict[str, int] = {}
+        """By request, the length of the ledger at which its rows were still to be erased at a source."""
         self.wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -75,6 +73,7 @@ class Desk:
         requests = await self._write(lambda vault: vault.subject_requests(only_open=True))
         now, waiting = self._now(), {request.id for request in requests}
         self._refused = {id_: until for id_, until in self._refused.items() if id_ in waiting and until > now}
+        self._at_sources = {id_: head for id_, head in self._at_sources.items() if id_ in waiting}
         answered = [await self._each(self._answer, request) for request in requests]
         calls = _Calls(self._processor, self._transport)
         tell = partial(self._tell, calls)
@@ -141,14 +140,25 @@ class Desk:
         return None if after is None else time_text(after)
 
     async def _complete(self, request: SubjectRequest) -> SubjectRequest:
-        """Completed is a request whose bytes have left the files as well."""
+        """Completed is a request whose bytes have left the files as well, also those of the sources."""
         number = request.sequence
         if request.status != IN_PROGRESS or number is None:
             return request
+        head = await self._write(lambda vault: vault.head.sequence)
+        if self._at_sources.get(request.id) == head:  # every erasure at a source adds an entry
+            return request
         certificate = await self._write(lambda vault: vault.certificate_of_entry(number))
+        elsewhere = self._processor.sources_erased_elsewhere
+        if certificate.nothing_due or (elsewhere and certificate.erasure == "complete"):
+            return await self._change(request, with_status(request, COMPLETED))
         if certificate.erasure != "complete":
             return request
-        return await self._change(request, with_status(request, COMPLETED))
+        sources = await self._write(sources_due)
+        purge_from = "" if sources is None else sources["purge_from"] or ""
+        self._at_sources[request.id] = head
+        if purge_from == request.purge_from:
+            return request
+        return await self._change(request, replace(request, purge_from=purge_from))
 
     async def _tell(self, calls: "_Calls", request: SubjectRequest) -> SubjectRequest:
         """Tell each address of the changes that it does not know yet."""
@@ -238,7 +248,7 @@ def status_body(request: SubjectRequest) -> dict[str, Any]:
     return {
         "api_version": "2.0",
         "controller_id": request.controller,
-        "expected_completion_time": request.due,
+        "expected_completion_time": max(request.due, request.purge_from),
         "request_status": request.status,
         "subject_request_id": request.id,
     }

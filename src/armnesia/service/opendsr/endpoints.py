@@ -12,16 +12,21 @@ from starlette.responses import Response
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.api.answers import Documented
-from armnesia.service.opendsr.desk import CANCELLED, PENDING, Desk, status_body, time_text, with_status
+from armnesia.service.opendsr.desk import CANCELLED, PENDING, Desk, status_body, with_status
 from armnesia.service.opendsr.processor import FORMATS, IDENTITY_TYPE, Processor
 from armnesia.service.problems import Problem
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import Role, SubjectRequest, Token, Vault
+from armnesia.vault.keys.canonical_json import time_text
 
 VERSION = "2.0"
 _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 _HEX = re.compile("[0-9a-fA-F]{64}")
+_VAULT_ONLY = (
+    "The people no longer count in decisions, and nothing of them is in the database of this processor; the"
+    " log that it reads is not erased by it, but elsewhere."
+)
 _OPEN: dict[str, Any] = {"security": []}
 
 router = APIRouter(tags=["OpenDSR"], route_class=Route)
@@ -59,6 +64,8 @@ class Discovery(Documented):
     supported_identities: list[dict[str, str]]
     supported_subject_request_types: list[str]
     processor_certificate: str
+    completed_means: str | None = None
+    """Only where something else erases rows at their sources."""
 
 
 class Accepted(Documented):
@@ -146,6 +153,7 @@ async def discover(request: Request) -> Response:
             "supported_identities": identities,
             "supported_subject_request_types": ["erasure"],
             "processor_certificate": f"https://{processor.domain}/v2/certificate.pem",
+            **({"completed_means": _VAULT_ONLY} if processor.sources_erased_elsewhere else {}),
         },
     )
 
@@ -203,7 +211,7 @@ async def create_request(request: Request, token: Caller, body: OpenDsrRequest) 
     **_access(400, 404, model=StatusOfRequest),
 )
 async def show_request(request: Request, token: Caller, id: RequestId) -> Response:  # noqa: A002
-    """A request whose bytes are still in the files of the database is in progress."""
+    """A request whose rows are still in files of the database, or of a source, is in progress."""
     found = await done(service_of(request).worker.read(lambda vault: _own(vault, id, token)))
     return signed(request, status_body(found))
 
@@ -261,7 +269,7 @@ def _subject_request(body: OpenDsrRequest, processor: Processor, controller: str
         status=PENDING,
         controller=controller,
         received=time_text(now),
-        submitted=time_text(body.submitted_time.astimezone(UTC)),
+        submitted=time_text(body.submitted_time),
         due=time_text(now + timedelta(days=processor.days)),
         begin=time_text(now + timedelta(hours=processor.delay_hours)),
         regulation=body.regulation,

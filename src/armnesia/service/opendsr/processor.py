@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.vault import EXTERNAL, Configuration
 
 Names = Literal["raw", "sha256"]
 IDENTITY_TYPE = "controller_customer_id"
@@ -39,6 +40,9 @@ class Processor:
     """How long a request can be cancelled before it is begun."""
     days: int = 30
     """Within how many days a request has to be completed."""
+    sources_erased_elsewhere: bool = False
+    """Something else erases rows at the sources of an external vault: a completed request says nothing of
+    them, and discovery says so."""
     _key: Any = field(init=False, repr=False, compare=False)
     pem: bytes = field(init=False, repr=False, compare=False)
     """The certificate, with its chain."""
@@ -59,6 +63,21 @@ class Processor:
             ) from None
         _check_certificate(certificate, private, self.domain)
         self.__dict__.update(_key=private, pem=pem, callback_hosts=hosts)
+
+    def check_vault(self, configuration: Configuration) -> None:
+        """Refuse an external vault of whose sources nobody could truly say that a person is erased there."""
+        is_external = configuration.mode == EXTERNAL
+        if is_external and not (configuration.may_erase_at_source or self.sources_erased_elsewhere):
+            raise InvalidInputError(
+                "this vault may not erase rows at their sources, so that no request by OpenDSR would be"
+                " completed: leave --opendsr-domain out, use a vault that was created with"
+                " --may-erase-at-source, or state by --opendsr-sources-erased-elsewhere that something else"
+                " erases them"
+            )
+        if self.sources_erased_elsewhere and not is_external:
+            raise InvalidInputError(
+                "--opendsr-sources-erased-elsewhere is about an external vault; this one holds its rows"
+            )
 
     def sign(self, body: bytes) -> str:
         """The signature on a body: RSA (PKCS #1 v1.5) with SHA-256, in Base64."""

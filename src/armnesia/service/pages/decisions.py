@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.logs.key_columns import KeyColumn
 from armnesia.service.api.decisions import ONLY, decision_id, decision_with_arms, each_decision, key_of
 from armnesia.service.pages.history import BY_WORDS, reason_of
 from armnesia.service.pages.paging import ListPage, whole_number
@@ -49,7 +51,8 @@ async def _listed(request: Request, search: str, sort: str, number: int) -> Resp
     if not found.by:
         return RedirectResponse(f"/page/decisions/{ONLY}", 303)
     rows = [_row(each) for each in each_decision(found)]
-    words = searchable(search).split()
+    columns = [KeyColumn.parse(key) for key in found.by]
+    words = [_searched(word, columns) for word in search.split()]
     kept = [row for row in rows if all(word in row["text"] for word in words)]
     if sort != "order":
         kept.sort(
@@ -61,9 +64,23 @@ async def _listed(request: Request, search: str, sort: str, number: int) -> Resp
         "search": search,
         "sort": sort,
         "sorts": _SORTS,
-        "by": found.by,
+        "by": [column.name for column in columns],
     }
     return rendered(request, "decisions.html", values)
+
+
+def _searched(word: str, columns: Sequence[KeyColumn]) -> str:
+    """What a word is searched as: a number of a key with edges as the interval in which it lies.
+
+    >>> _searched("Age=25", [KeyColumn("age", (18, 30))]), _searched("=DE", [KeyColumn("country")])
+    (' age=18..30 ', '=de')
+    """
+    name, _, value = word.partition("=")
+    for column in columns:
+        interval = column.interval_of(value) if column.edges else None
+        if interval is not None and searchable(column.name) == searchable(name):
+            return searchable(f" {column.name}={interval} ")  # not a part of another interval
+    return searchable(word)
 
 
 def _row(decision: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +89,7 @@ def _row(decision: dict[str, Any]) -> dict[str, Any]:
         **decision,
         "why": BY_WORDS[decision["by"]],
         "address": f"/page/decisions/{quote(decision['id'], safe='')}",
-        "text": searchable(f"{key} {decision['action']}"),
+        "text": searchable(f" {key} {decision['action']}"),
     }
 
 

@@ -17,6 +17,7 @@ from armnesia.service.pages.templating import is_part, rendered
 from armnesia.service.pages.work import Job, Kind, OpenedFor, Prepared
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
+from armnesia.service.source_erasing import source_steps
 from armnesia.service.structured_log import described, log
 from armnesia.vault import ForgetRequest, Role, Vault
 from armnesia.vault.keys.canonical_json import utc_now
@@ -159,7 +160,8 @@ async def _forget(service: Service, asked: ForgetRequest, job: Job) -> None:
         job.refusal = sentence_of(error) if is_refusal else _FAILED
         job.stage, job.names = "refused" if is_refusal else "unknown", ()
         return
-    job.result = {name: value for name, value in result.to_dict().items() if name != "certificate"}
+    facts = {name: value for name, value in result.to_dict().items() if name != "certificate"}
+    job.result = {**facts, **source_steps(facts, may_erase=service.worker.may_erase_at_source)}
     await _open_certificates(service, job)
 
 

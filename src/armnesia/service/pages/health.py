@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from armnesia.core.messages import counted
+from armnesia.core.messages import all_of, counted
+from armnesia.service.answer_types import SourcesDue
 from armnesia.service.api.health import health_facts
 from armnesia.service.pages.routing import PageRoute, needs
 from armnesia.service.pages.templating import rendered, time_words
@@ -34,6 +35,7 @@ async def show_health(request: Request) -> Response:
         _keys(facts),
         _pin(facts),
         _erasures(facts),
+        *_sources(facts["sources"]),
         _verified(facts),
         _queue(facts),
     ]
@@ -74,6 +76,34 @@ def _erasures(facts: dict[str, Any]) -> Finding:
         " finish, or end whatever reads the database."
     )
     return Finding("Erasure", "waiting" if hours < 24 else "bad", sentence)
+
+
+def _sources(due: SourcesDue | None) -> list[Finding]:
+    """What is due at the sources of an external vault."""
+    if due is None:
+        return []
+    number = counted(due["erasures_due"], "request")
+    if due["unfinished"]:
+        sentence = (
+            f"At source {all_of(map(str, due['unfinished']))} an erasure is under way, or was interrupted; as"
+            " long as rows are half erased nobody can be forgotten: armnesia erase finishes it."
+        )
+        return [Finding("Sources", "bad", sentence)]
+    if due["erasures_due"] and not due["may_erase"]:
+        sentence = (
+            f"Rows of {number} may still lie at their source, where this vault may not erase them: erase them"
+            " there by other means."
+        )
+        return [Finding("Sources", "waiting", sentence)]
+    if due["erasures_due"]:
+        sentence = f"Rows of {number} still lie at their source: run armnesia erase --purge."
+        return [Finding("Sources", "waiting", sentence)]
+    if due["purges_due"]:
+        when = "" if due["purge_from"] is None else f" from {time_words(due['purge_from'])} on"
+        sources = counted(due["purges_due"], "source")
+        sentence = f"Files of {sources} still hold erased rows: run armnesia erase --purge{when}."
+        return [Finding("Sources", "waiting", sentence)]
+    return [Finding("Sources", "good", "No rows of forgotten people are left to erase at a source.")]
 
 
 def _verified(facts: dict[str, Any]) -> Finding:

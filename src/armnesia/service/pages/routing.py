@@ -165,7 +165,7 @@ def _told(request: Request, error: Exception) -> Response:
     else:
         problem = problem_of(error)
         kind, status = problem.kind, problem.status
-        sentence = _SENTENCES.get(kind, KINDS[kind].sentence)
+        sentence = _words_of(problem)
         headers = {} if problem.retry_after is None else {"Retry-After": str(problem.retry_after)}
     own = described(error) if not isinstance(error, Problem | Refusal) else {}
     request.scope["armnesia.problem"] = {"problem": kind, **own}
@@ -175,8 +175,13 @@ def _told(request: Request, error: Exception) -> Response:
 
 def sentence_of(error: Exception) -> str:
     """What a person is told of a refusal of the vault."""
-    kind = problem_of(error).kind
-    return _SENTENCES.get(kind, KINDS[kind].sentence)
+    return _words_of(problem_of(error))
+
+
+def _words_of(problem: Problem) -> str:
+    """The sentence of a problem, with the source that it is about."""
+    sentence = _SENTENCES.get(problem.kind, KINDS[problem.kind].sentence)
+    return sentence if problem.source is None else f"{sentence} It is source {problem.source}."
 
 
 async def _visitor(request: Request) -> Visitor:

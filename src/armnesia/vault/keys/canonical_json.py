@@ -168,6 +168,15 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
 
 
+def time_text(time: datetime) -> str:
+    """A time as `utc_now` writes it.
+
+    >>> time_text(datetime(2026, 11, 15, 10, 42, tzinfo=UTC))
+    '2026-11-15T10:42:00.000000Z'
+    """
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def parse_time(text: object) -> datetime:
     """Read a time that `utc_now` wrote.
 

@@ -46,7 +46,7 @@ from armnesia.vault.ledger.commitments import commitment, is_path, root_from_pat
 from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import BareKeys, TrustedKeys
-from armnesia.vault.ledger.source_claim import form_problems
+from armnesia.vault.ledger.source_claim import form_problems, nothing_due
 
 SCHEMA = "armnesia.certificate/1"
 Erasure = Literal["pending", "complete"]
@@ -248,6 +248,11 @@ class Certificate:
         """How far the rows were erased at the sources of an external vault; None of other certificates."""
         found: Mapping[str, Any] | None = self.body.get("source")
         return found
+
+    @property
+    def nothing_due(self) -> bool:
+        """Whether the rows have left the database's files and, of an external vault, those of all sources."""
+        return self.erasure == "complete" and nothing_due(self.source)
 
     @property
     def held(self) -> bool:

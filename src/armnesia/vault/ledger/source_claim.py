@@ -72,6 +72,17 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
     }
 
 
+def nothing_due(claim: Mapping[str, Any] | None) -> bool:
+    """Whether the rows are gone from the files of all sources, as far as such a claim says.
+
+    >>> nothing_due(None), nothing_due({"state": "untouched", "versions": []})
+    (True, True)
+    >>> nothing_due({"versions": [{"source": 1, "state": "logically deleted"}]})
+    False
+    """
+    return claim is None or all(own["state"] == _STATES[-1] for own in claim["versions"])
+
+
 def dropped_sources(entries: Iterable[Mapping[str, Any]]) -> dict[int, int]:
     """By the number of a source that was dropped, the last entry that says so."""
     rebuilds = [each for each in entries if each["kind"] == REBUILD]

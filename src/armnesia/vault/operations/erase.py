@@ -18,7 +18,9 @@ from armnesia.core.errors import (
     ChangedSourceError,
     InvalidInputError,
     MissingExtraError,
+    OutdatedSourceError,
     UnfinishedError,
+    VaultBusyError,
     VaultError,
 )
 from armnesia.core.messages import system_failure
@@ -114,7 +116,7 @@ def _alone(connection: VaultConnection) -> Iterator[None]:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise VaultError(
+                raise VaultBusyError(
                     "another process erases rows at the sources of this vault: wait until it is done"
                 ) from None
         yield
@@ -138,9 +140,10 @@ def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceE
 def _refuse_uncounted(each: CountedSource, has_more: bool) -> None:
     """Refuse rows that are not counted, if nothing tells them from those that were after an erasure."""
     if has_more and each.counted is not None and not each.counted.manifest.names_its_rows:
-        raise VaultError(
+        raise OutdatedSourceError(
             f"source {each.name!r} has rows that are not counted yet; nothing was changed; to count them"
-            f" first, run {each.ingest_command}"
+            f" first, run {each.ingest_command}",
+            each.number,
         )
 
 
@@ -216,7 +219,8 @@ class _Run:
                 begun.append(each)
                 continue
             _refuse_uncounted(each, has_more)
-            counted = self.counter.count(part, checked_before=True)
+            with each.being_read():
+                counted = self.counter.count(part, checked_before=True)
             self.sums[number], self.left_out[number] = counted.sums, counted.n_left_out
             if has_more or each.has_new_files():  # rows are erased there as well
                 self.left_out[number] = self._n_forgotten(each.reopened(self.counter.configuration))

@@ -3,11 +3,22 @@
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, ChangedSourceError, UnknownCatalogError, VaultError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    ChangedSourceError,
+    InvalidLogError,
+    OutdatedSourceError,
+    SourceError,
+    UnfinishedErasureError,
+    UnknownCatalogError,
+    UnreadableSourceError,
+    VaultError,
+)
 from armnesia.logs import (
     Source,
     file_in_both,
@@ -165,16 +176,28 @@ class CountedSource:
         except ChangedSourceError as error:
             raise self.outdated(error) from None
 
-    def outdated(self, reason: object) -> VaultError:
+    @contextmanager
+    def being_read(self) -> Iterator[None]:
+        """Say what to do if rows cannot be read that were counted before."""
+        try:
+            yield
+        except ChangedSourceError as error:
+            raise self.outdated(error) from None
+        except InvalidLogError as error:
+            raise self._unavailable(error) from None
+
+    def outdated(self, reason: object) -> SourceError:
         """Refuse a source that has changed since it was counted."""
         if self.plans.under_way:
-            return VaultError(
+            return UnfinishedErasureError(
                 f"source {self.name!r} has changed since it was counted ({reason}), and an erasure there is"
-                " under way, or was interrupted: armnesia erase finishes it; nothing was changed"
+                " under way, or was interrupted: armnesia erase finishes it; nothing was changed",
+                self.number,
             )
-        return VaultError(
+        return OutdatedSourceError(
             f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed;"
-            f" {self.remedy(reason)}"
+            f" {self.remedy(reason)}",
+            self.number,
         )
 
     def remedy(self, reason: object) -> str:
@@ -187,13 +210,14 @@ class CountedSource:
         """Whether there are files that are not counted yet."""
         return self.counted is not None and has_new_files(self.address, self.counted.manifest)
 
-    def _unavailable(self, error: ArmnesiaError) -> VaultError:
+    def _unavailable(self, error: ArmnesiaError) -> SourceError:
         if isinstance(error, UnknownCatalogError):
-            return VaultError(f"{error}; nothing was changed")
-        return VaultError(
+            return UnreadableSourceError(f"{error}; nothing was changed", self.number)
+        return UnreadableSourceError(
             f"{error}; the vault has counted rows of this source: restore it; if it was moved, run"
             f" {move_command(self.address, 'NEW')} ; if it no longer exists, run"
-            f" {rebuild_command(self.address)}"
+            f" {rebuild_command(self.address)}",
+            self.number,
         )
 
 

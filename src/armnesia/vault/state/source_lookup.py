@@ -102,7 +102,7 @@ class _Lookup:
         self._role = "user" if target.users else "id"
         self._type = state.configuration.user_type or UserType.TEXT
         self._tells_apart, self._exactly, self._sources = tells_apart, exactly, sources
-        self._opened: list[Source] = []
+        self._opened: list[tuple[CountedSource, Source]] = []
         self._found: list[FoundRows] = []
         self._labels: set[str] = set()
 
@@ -196,15 +196,16 @@ class _Lookup:
         source = each.to_look_up(configuration)
         if self._role not in source.columns.named():
             return  # no row of this source can be named by the request
-        self._opened.append(source)
+        self._opened.append((each, source))
         assert each.counted is not None  # it would have been refused
-        self._found += source.found_rows(
-            self._role,
-            {*self._names, *self._spelled_alike()},
-            self._row_rules(),
-            every_spelling=not each.counted.one_spelling,
-            with_ids=self._with_ids(source),
-        )
+        with each.being_read():
+            self._found += source.found_rows(
+                self._role,
+                {*self._names, *self._spelled_alike()},
+                self._row_rules(),
+                every_spelling=not each.counted.one_spelling,
+                with_ids=self._with_ids(source),
+            )
 
     def _spelled_alike(self) -> Iterable[str]:
         """Spellings that programs make of the names."""
@@ -229,8 +230,9 @@ class _Lookup:
         texts = set(missing)
         if not self._exactly and not (self._role == "user" and self._type is UserType.INTEGER):
             texts |= {spelling for name in missing for spelling in near_spellings(name)}
-        for source in self._opened:
-            labels = source.labels_like(self._role, texts, self._type)
+        for each, source in self._opened:
+            with each.being_read():
+                labels = source.labels_like(self._role, texts, self._type)
             self._labels |= {name for name in map(self._normalised, labels) if name}
         self._find_spelled_otherwise(self._labels & set(missing))
         hidden = (self._labels & set(missing)) - {self._label(found) for found in self._found}
@@ -243,10 +245,10 @@ class _Lookup:
 
     def _find_spelled_otherwise(self, names: Collection[str]) -> None:
         """Look names up in every spelling: those of rows that were left out are not noted."""
-        for source in self._opened if names else ():
-            self._found += source.found_rows(
-                self._role, names, self._row_rules(), every_spelling=True, with_ids=self._with_ids(source)
-            )
+        for each, source in self._opened if names else ():
+            rules, ids = self._row_rules(), self._with_ids(source)
+            with each.being_read():
+                self._found += source.found_rows(self._role, names, rules, every_spelling=True, with_ids=ids)
 
     def _label(self, found: FoundRows) -> str | None:
         return found.user if self._role == "user" else found.id

@@ -1,0 +1,380 @@
+"""A service over an external vault, whose rows stay at their source until they are erased there."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import httpx
+import pyarrow.parquet as pq
+import pytest
+
+from armnesia.core.errors import InvalidInputError
+from armnesia.service.answer_types import SourceErasures
+from armnesia.service.app import create_app
+from armnesia.service.client import ServiceError
+from armnesia.service.opendsr.processor import Processor
+from armnesia.vault import Configuration, Role, UserType, Vault
+from tests.databases import Place
+from tests.logs.erasing.stores import DeltaStore, ParquetStore, Row, Store, arrow_rows
+from tests.service.certificates import DOMAIN, issued, processor
+from tests.service.pages.clients import at_the_page
+from tests.service.servers import PEOPLE, SETTINGS, Served, listening, serving
+from tests.service.test_answer_types import check
+from tests.service.test_opendsr import body, is_signed, status_of
+
+PERMITTED = Configuration(
+    actions=("A", "B"), mode="external", may_erase_at_source=True, user_type=UserType.TEXT
+)
+READING_ONLY = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT)
+ROWS: list[Row] = [
+    (person, "AB"[row % 2], float(row % 3) / 2, "home") for person in PEOPLE for row in range(4)
+]
+
+
+def fill_external(place: Place, log: Store, configuration: Configuration) -> dict[str, str]:
+    """A vault that has counted a log, and a token of each role."""
+    log.append(ROWS)
+    with place.create(configuration) as vault:
+        vault.ingest(log.open().description["location"], user="user")
+        return {str(role): vault.create_token(role, name=f"test of {role}").text for role in Role}
+
+
+def served_over(place: Place, log: Store, configuration: Configuration, made: Processor) -> Iterator[Served]:
+    tokens = fill_external(place, log, configuration)
+    app = create_app(place.open, SETTINGS, processor=made)
+    with listening(app) as url:
+        yield Served(url, place, tokens, app)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> ParquetStore:
+    return ParquetStore(tmp_path / "clicks")
+
+
+@pytest.fixture
+def served(sqlite_place: Place, log: ParquetStore, tmp_path: Path) -> Iterator[Served]:
+    """A service that may erase rows at their source."""
+    yield from served_over(sqlite_place, log, PERMITTED, processor(tmp_path))
+
+
+@pytest.fixture
+def over_delta(sqlite_place: Place, tmp_path: Path) -> Iterator[Served]:
+    """A service over a table of which earlier versions are kept for longer than a request may take."""
+    log = DeltaStore(tmp_path / "lake")
+    kept = {"delta.deletedFileRetentionDuration": "interval 40 days"}
+    deltalake.write_deltalake(str(log.folder), arrow_rows([]), configuration=kept)
+    yield from served_over(sqlite_place, log, PERMITTED, processor(tmp_path))
+
+
+@pytest.fixture
+def elsewhere(sqlite_place: Place, log: ParquetStore, tmp_path: Path) -> Iterator[Served]:
+    """A service that only reads its source, which something else erases."""
+    made = processor(tmp_path, sources_erased_elsewhere=True)
+    yield from served_over(sqlite_place, log, READING_ONLY, made)
+
+
+def wait_for_answer(served: Served, id_: str) -> dict[str, Any]:
+    """The status once the people of a request are forgotten, and the desk has looked at it again."""
+    with served.place.open() as vault:
+        for _ in range(200):
+            found = vault.subject_request(id_)
+            if found is not None and found.sequence is not None:
+                break
+            time.sleep(0.05)
+    time.sleep(0.3)
+    with served.http() as http:
+        return dict(http.get(f"/v2/requests/{id_}").json())
+
+
+def test_a_request_is_completed_when_its_rows_are_purged_at_the_source(
+    served: Served, log: ParquetStore
+) -> None:
+    sent = body()
+    with served.http() as http:
+        http.post("/v2/requests", json=sent)
+    id_ = sent["subject_request_id"]
+    assert wait_for_answer(served, id_)["request_status"] == "in_progress"
+    assert PEOPLE[0] in {row[0] for row in log.rows()}
+    with served.place.open() as vault:
+        vault.erase_at_sources(purge=True)
+    served.app.state.desk.wake.set()
+    assert status_of(served, id_, until="completed") == "completed"
+    assert PEOPLE[0] not in {row[0] for row in log.rows()}
+
+
+def test_a_request_waits_for_the_retention_of_the_source(over_delta: Served) -> None:
+    """What readers no longer see is in files of earlier versions, and the person is not erased there."""
+    sent = body()
+    with over_delta.http() as http:
+        http.post("/v2/requests", json=sent)
+    id_ = sent["subject_request_id"]
+    before = datetime.fromisoformat(wait_for_answer(over_delta, id_)["expected_completion_time"])
+    assert before < datetime.now(UTC) + timedelta(days=31)
+    with over_delta.place.open() as vault:
+        vault.erase_at_sources(purge=True)
+        (source,) = vault.source_erasures().sources
+        assert (source.state, source.due is None) == ("logically deleted", False)
+        over_delta.app.state.desk.wake.set()
+        for _ in range(200):
+            if (stored := vault.subject_request(id_)) is not None and stored.purge_from:
+                break
+            time.sleep(0.05)
+    with over_delta.http() as http:
+        found = http.get(f"/v2/requests/{id_}").json()
+    assert found["request_status"] == "in_progress"
+    expected = datetime.fromisoformat(found["expected_completion_time"])
+    assert expected == datetime.fromisoformat(source.due or "")
+    with at_the_page(over_delta, "admin") as page:
+        shown = page.get("/page/requests").text
+    assert "in progress: forgotten, and not erased everywhere yet<br>A source can be purged from" in shown
+    with over_delta.place.open() as vault:
+        vault.erase_at_sources(purge=True, ignore_retention=True)
+    over_delta.app.state.desk.wake.set()
+    assert status_of(over_delta, id_, until="completed") == "completed"
+
+
+def test_a_vault_that_only_reads_its_sources_takes_no_requests(
+    sqlite_place: Place, log: ParquetStore, tmp_path: Path, run: Any
+) -> None:
+    fill_external(sqlite_place, log, READING_ONLY)
+    certificate, key = issued(tmp_path)
+    asked = ["serve", "--url", sqlite_place.url, "--keys", str(sqlite_place.keys), "--port", "0"]
+    asked += [
+        "--opendsr-domain",
+        DOMAIN,
+        "--opendsr-certificate",
+        str(certificate),
+        "--opendsr-key",
+        str(key),
+    ]
+    refused = run(*asked)
+    assert refused.code == 2
+    assert "may not erase rows at their sources" in refused.err
+    assert refused.err.count(". ") == 0
+
+
+def test_the_statement_about_sources_is_refused_where_the_vault_has_the_rows(tmp_path: Path) -> None:
+    made = processor(tmp_path, sources_erased_elsewhere=True)
+    with pytest.raises(InvalidInputError, match="is about an external vault"):
+        made.check_vault(Configuration(actions=("A", "B")))
+
+
+def test_sources_that_are_erased_elsewhere_are_not_spoken_of(elsewhere: Served, log: ParquetStore) -> None:
+    sent = body()
+    with elsewhere.http() as http:
+        http.post("/v2/requests", json=sent)
+        discovered = http.get("/v2/discovery")
+    assert status_of(elsewhere, sent["subject_request_id"], until="completed") == "completed"
+    assert PEOPLE[0] in {row[0] for row in log.rows()}
+    assert "is not erased by it, but elsewhere" in discovered.json()["completed_means"]
+    assert is_signed(discovered, elsewhere)
+
+
+def kind_of(answer: httpx.Response) -> tuple[int, str, int | None]:
+    problem = answer.json()
+    return answer.status_code, problem["type"].rpartition(":")[2], problem.get("source")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_source_that_has_changed_is_named_by_its_number(
+    served: Served, log: ParquetStore, dry_run: bool
+) -> None:
+    (path,) = log.folder.glob("*.parquet")
+    pq.write_table(arrow_rows(ROWS[1:]), path)
+    with served.http() as http:
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[:1], "dry_run": dry_run})
+    assert kind_of(refused) == (409, "changed-source", 1)
+    assert str(log.folder) not in refused.text
+    assert PEOPLE[0] not in refused.text
+
+
+def test_a_source_that_is_gone_is_named_by_its_number(served: Served, log: ParquetStore) -> None:
+    shutil.rmtree(log.folder)
+    with served.http() as http:
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
+    assert kind_of(refused) == (409, "unreadable-source", 1)
+    assert str(log.folder) not in refused.text
+    with served.client(retries=0) as client, pytest.raises(ServiceError, match=r"\(source 1\)") as error:
+        client.forget(PEOPLE[:1])
+    assert error.value.kind == "unreadable-source"
+    with at_the_page(served) as page:
+        assert "It is source 1." in page.preview(PEOPLE[0]).text
+    with served.http() as http:
+        http.post("/v2/requests", json=body())
+    with at_the_page(served, "admin") as page:
+        for _ in range(100):
+            if "A source of the vault is gone" in (shown := page.get("/page/requests").text):
+                break
+            time.sleep(0.05)
+    assert "A source of the vault is gone" in shown
+    assert "Forget them here" not in shown
+
+
+def test_a_source_with_damaged_rows_is_unreadable(served: Served, log: ParquetStore) -> None:
+    """Its footer is whole, and so are its size and its time."""
+    (path,) = log.folder.glob("*.parquet")
+    before = path.stat()
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(content[:4] + bytes(byte ^ 255 for byte in content[4:200]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with served.http() as http:
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
+    assert kind_of(refused) == (409, "unreadable-source", 1)
+
+
+def wait_for_erasure(served: Served) -> SourceErasures:
+    with served.client("reader") as client:
+        for _ in range(200):
+            found = client.source_erasures()
+            if found["last_run"] is not None and found["last_run"]["state"] != "running":
+                break
+            time.sleep(0.05)
+    return found
+
+
+def test_what_is_due_at_the_source_is_told_and_erased_through_the_api(
+    served: Served, log: ParquetStore
+) -> None:
+    with served.client() as client, served.http() as http:
+        health = client.health()["sources"]
+        assert health == {
+            "may_erase": True,
+            "erasures_due": 0,
+            "purges_due": 0,
+            "purge_from": None,
+            "unfinished": [],
+        }
+        done = client.forget(PEOPLE[:1])
+        check("DeletionDone", done)
+        assert (done["erasure"], done["source"]) == ("complete", "untouched")
+        assert done["source_steps"] == "the rows still lie at their source: run armnesia erase"
+        assert client.deletion(done["sequence"])["source_steps"] == done["source_steps"]
+        check("Health", client.health())
+        health = client.health()["sources"]
+        assert health is not None
+        assert health["erasures_due"] == 1
+        assert "armnesia_source_erasures_due 1.0" in http.get("/metrics").text
+        check("SourceErasures", client.erase_at_sources())
+        found = wait_for_erasure(served)
+        check("SourceErasures", found)
+        check("SourceErasure", found["sources"][0])
+        assert str(log.folder) not in str(found)
+        assert found["last_run"] is not None
+        assert (found["last_run"]["state"], found["pending"]) == ("done", 0)
+        summary = client.deletion(done["sequence"])
+        assert (summary["source"], summary["source_steps"]) == ("purged", None)
+        assert "armnesia_source_erasures_due 0.0" in http.get("/metrics").text
+    assert PEOPLE[0] not in {row[0] for row in log.rows()}
+
+
+def test_the_page_says_what_is_due_at_the_source_and_erases(served: Served, log: ParquetStore) -> None:
+    with at_the_page(served) as page:
+        answered = page.confirm(page.preview(PEOPLE[0])).text
+        assert "The rows still lie at their source: run armnesia erase." in answered
+        requests = page.get("/page/requests").text
+        assert "Erasures due at the sources" in requests
+        assert '<span class="tag">untouched</span> since' in requests
+        assert "Rows of 1 request still lie at their source" in page.get("/page/health").text
+        assert page.post("/page/requests/erase").status_code == 200
+        wait_for_erasure(served)
+        requests = page.get("/page/requests").text
+        assert "No rows are left to erase at a source." in requests
+        assert "at the source: purged" in requests
+        assert "No rows of forgotten people are left" in page.get("/page/health").text
+    assert PEOPLE[0] not in {row[0] for row in log.rows()}
+
+
+def test_the_page_says_from_when_on_rows_can_be_purged(over_delta: Served) -> None:
+    with over_delta.client() as client:
+        client.forget(PEOPLE[:1])
+        client.erase_at_sources()
+        wait_for_erasure(over_delta)
+        due = client.health()["sources"]
+    assert due is not None
+    assert (due["erasures_due"], due["purges_due"], due["purge_from"] is None) == (0, 1, False)
+    with at_the_page(over_delta) as page:
+        assert "they can be purged from" in page.get("/page/requests").text
+        assert "Files of 1 source still hold erased rows" in page.get("/page/health").text
+
+
+def test_a_vault_without_the_permission_says_that_rows_stay(elsewhere: Served) -> None:
+    with elsewhere.client() as client:
+        done = client.forget(PEOPLE[:1])
+        assert "where this vault may not erase them" in str(done["source_steps"])
+        with pytest.raises(ServiceError) as refused:
+            client.erase_at_sources()
+        assert refused.value.kind == "no-permission"
+    with at_the_page(elsewhere) as page:
+        assert "this vault may not erase them" in page.get("/page/requests").text
+        assert "this vault may not erase them" in page.get("/page/health").text
+        assert page.post("/page/requests/erase").status_code == 409
+
+
+def test_a_managed_vault_has_no_sources(sqlite_place: Place) -> None:
+    with serving(sqlite_place) as served, served.client() as client:
+        assert client.health()["sources"] is None
+        assert "source_steps" not in client.forget(PEOPLE[:1])
+        with pytest.raises(ServiceError) as refused:
+            client.erase_at_sources()
+        assert refused.value.kind == "no-permission"
+
+
+def test_the_writer_does_not_wait_for_an_erasure(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    erase = Vault.erase_at_sources
+
+    def slowly(vault: Vault, **options: Any) -> Any:
+        go_on.wait(30)
+        return erase(vault, **options)
+
+    monkeypatch.setattr(Vault, "erase_at_sources", slowly)
+    with served.client() as client, served.http() as http:
+        client.erase_at_sources()
+        assert client.forget(PEOPLE[:1])["sequence"] > 0
+        again = http.post("/v1/erasures", json={})
+        assert kind_of(again) == (409, "erasure-running", None)
+        assert http.post("/v1/erasures", json={}, headers=served.headers("reader")).status_code == 403
+        go_on.set()
+        assert wait_for_erasure(served)["pending"] == 0
+
+
+def test_an_erasure_that_fails_says_why(served: Served, log: ParquetStore) -> None:
+    with served.client() as client:
+        client.forget(PEOPLE[:1])
+        shutil.rmtree(log.folder)
+        client.erase_at_sources()
+        run = wait_for_erasure(served)["last_run"]
+        assert run is not None
+        assert (run["state"], run["problem"], run["source"]) == ("failed", "unreadable-source", 1)
+    with at_the_page(served) as page:
+        assert "failed. A source of the vault is gone" in page.get("/page/requests").text
+
+
+def test_an_interrupted_erasure_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are gone at the source, and the vault does not know it yet."""
+    monkeypatch.setattr("armnesia.vault.operations.erase._Run._record", interrupt)
+    with served.client() as client, served.http() as http:
+        client.forget(PEOPLE[:1])
+        client.erase_at_sources()
+        run = wait_for_erasure(served)["last_run"]
+        assert run is not None
+        assert (run["state"], run["problem"]) == ("failed", "internal-error")
+        refused = http.post("/v1/deletions", json={"users": PEOPLE[1:2]})
+        assert kind_of(refused) == (409, "unfinished-erasure", 1)
+        with at_the_page(served) as page:
+            assert "At source 1 an erasure is under way, or was interrupted" in page.get("/page/health").text
+        monkeypatch.undo()
+        client.erase_at_sources()
+        assert wait_for_erasure(served)["pending"] == 0
+        assert client.forget(PEOPLE[1:2])["held"] == 1
+
+
+def interrupt(*_: object) -> None:
+    raise RuntimeError
