@@ -103,7 +103,8 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            hints = [*_not_looked_at(vault, found), *([_VOUCHED] if rows else [])]
+            hints = _not_looked_at(vault, found) if found.held < found.named else []
+            hints += [_VOUCHED] if rows else []
             print_result(found.to_dict, as_json, *_preview_lines(found), *hints)
             return
         done = vault.forget(
@@ -114,7 +115,8 @@ def forget(
             ignore_retention=ignore_retention,
         )
         left = purge_lines(vault.source_erasures()) if erase_at_source else []
-        left += _not_looked_at(vault, done)
+        if done.held < done.named:
+            left += _not_looked_at(vault, done)
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -136,8 +138,7 @@ def forget(
 
 def _not_looked_at(vault: Vault, found: Forgotten | Preview) -> list[str]:
     """Where rows of somebody may be of whom none were found."""
-    found_all = found.repeated or found.held == found.named
-    return [] if found_all or vault.configuration.mode != EXTERNAL else [_NOT_LOOKED_AT]
+    return [_NOT_LOOKED_AT] if vault.configuration.mode == EXTERNAL and not found.repeated else []
 
 
 def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
