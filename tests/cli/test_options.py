@@ -102,7 +102,8 @@ def test_old_names_of_columns_still_work(run: Any, folder: Path, sign: str) -> N
     assert run("forget", "--user", "u1", "--records-file", "no").code == 2  # people, not columns
     assert run("forget", "--user", "u1", "--json").json["records"] == 40
     (folder / "machines.csv").write_text("action,reward\nA,1\n")
-    assert run("ingest", "machines.csv", "--nobody", "--other-columns", "--json").json["added"] == 1
+    others = ("--nobody", "--other-columns", "--other-ids")
+    assert run("ingest", "machines.csv", *others, "--json").json["added"] == 1
 
 
 def test_labels_with_commas_come_from_a_file(run: Any, folder: Path) -> None:

@@ -46,6 +46,16 @@ def rewards(out: Path) -> dict[tuple[str, str], float]:
     return {(action, user): reward for action, user, reward in duckdb.sql(sql).fetchall()}
 
 
+@pytest.mark.parametrize("table", ["delta:lake/shown", "iceberg:lake.logs.shown", "sqlite:///logs.db"])
+def test_tables_have_to_be_written_to_files_first(files: tuple[Path, Path, Path], table: str) -> None:
+    exposures, metric, out = files
+    for name, tables in (("exposures", (table, metric)), ("metric", (exposures, table))):
+        with pytest.raises(
+            InvalidInputError, match=f"{name} must be the path or glob of files.*got '{table}"
+        ):
+            join_metrics(*tables, window="14d", out=out)
+
+
 def test_a_vault_takes_the_log_and_its_ids_once(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
     exposures, metric, out = files
     done = join_metrics(exposures, metric, window="14d", clip=(0, 10), out=out)
@@ -248,7 +258,9 @@ def test_a_date_is_counted_once_however_many_experiments_its_user_is_in(
         ({"experiment": "x", "experiment_column": "e"}, "give one"),
         ({"experiment": ""}, "experiment must be a name; got ''"),
         ({"user_column": "person"}, "user column 'person' of the exposures is not in the source; it has"),
-        ({"value_column": "revenue"}, "value column 'revenue' of the metric is not in the source"),
+        ({"value_column": "revenue"}, "it has 'user', 'time', 'value'; name it with --value-column"),
+        ({"time_column": "at"}, "name it with --time-column"),
+        ({"metric_user_column": "person"}, "name it with --metric-user-column"),
         ({"action_column": "action.variant.x"}, "unexpected character."),
         ({"metric_where": "event = x"}, "condition column 'event' of the metric is not in the source"),
         (

@@ -81,4 +81,4 @@ def test_an_ingest_from_python_warns(tmp_path: Path) -> None:
         Vault.create(f"sqlite:///{tmp_path}/vault.db", Configuration(actions=("A", "B"))) as vault,
         pytest.warns(UserWarning, match=SENTENCE),
     ):
-        assert vault.ingest(log_with(["checkout", "search", "search"])).added == 3
+        assert vault.ingest(log_with(["checkout", "search", "search"]), no_user=True).added == 3

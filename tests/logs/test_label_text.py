@@ -342,7 +342,7 @@ def test_rows_with_a_time_come_in_once(database: str, tmp_path: Path) -> None:
     kind = KINDS["time"]
     with fresh_place(database, tmp_path).create(Configuration(actions=("A",))) as vault:
         added = [
-            vault.ingest(SOURCES[source](kind, tmp_path), action="arm", reward="won").added
+            vault.ingest(SOURCES[source](kind, tmp_path), action="arm", reward="won", no_user=True).added
             for source in ("parquet", "arrow", "pandas", "polars", "mapping", "csv")
         ]
         assert added == [len(kind.values), 0, 0, 0, 0, 0]

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -97,7 +98,8 @@ def test_a_log_and_a_vault_parted_by_what_the_policy_used_give_no_warning(
     for by, expected in ((("page",), []), (("page:5",), [parted])):
         configuration = Configuration(actions=("A", "B"), by=by)
         with Vault.create(f"sqlite:///{tmp_path}/{len(expected)}.db", configuration) as vault:
-            assert warned_of(lambda vault=vault: vault.ingest(str(log))) == expected  # type: ignore[misc]
+            ingest = partial(vault.ingest, str(log), no_user=True)
+            assert warned_of(ingest) == expected
         opened = open_source(str(log), action="action", reward="reward")
         keys = checked_keys(by)
         read = lambda: read_opened(opened, ("A", "B"), (0.0, 1.0), by=keys)  # noqa: B023, E731
@@ -171,7 +173,7 @@ def test_the_warning_is_at_the_line_of_the_caller(tmp_path: Path) -> None:
         Vault.create(f"sqlite:///{tmp_path}/vault.db", Configuration(actions=("A", "B"))) as vault,
         pytest.warns(ConfoundedLogWarning) as of_vault,
     ):
-        vault.ingest(pd.DataFrame(table))
+        vault.ingest(pd.DataFrame(table), no_user=True)
     assert [each.filename for each in [*caught, *of_vault]] == [__file__] * 2
 
 
@@ -181,7 +183,8 @@ def test_an_ingest_names_the_assumption_once(ids: bool, tmp_path: Path) -> None:
     for path in (write_csv(tmp_path / "log.csv", table), write_parquet(tmp_path / "log.parquet", table)):
         url = f"sqlite:///{tmp_path}/{path.suffix[1:]}.db"
         with Vault.create(url, Configuration(actions=("A", "B"))) as vault:
-            assert warned_of(lambda vault=vault, path=path: vault.ingest(str(path))) == [SENTENCE]  # type: ignore[misc]
+            ingest = partial(vault.ingest, str(path), no_user=True)
+            assert warned_of(ingest) == [SENTENCE]
             assert vault.status().records == 4
 
 

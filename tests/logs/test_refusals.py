@@ -136,6 +136,7 @@ def test_missing_actions(stored: Store) -> None:
 def test_columns_that_are_not_there(stored: Store, role: str) -> None:
     source = stored({"action": ["A"], "reward": [1], "user": ["ann"]})
     expected = f"{role} column 'Action' is not in the source; it has 'action', 'reward', 'user'"
+    expected += f"; name it with {role} (--{role}-column)"
     if role != "id":
         assert refusal_of(source, **{role: "Action"}) == expected
     with pytest.raises(InvalidLogError) as caught:
@@ -203,6 +204,7 @@ def test_labels_in_arrays_that_cannot_be_hashed() -> None:
             "user must be another column than action and reward; got 'action' for both",
         ),
         ("log.csv", {"table": "clicks"}, "table is for databases, such as sqlite:///file.db; got 'clicks'"),
+        ("my.db", {"table": "clicks"}, "table is for databases, such as sqlite:///my.db; got 'clicks'"),
         (
             None,
             {"action": ["A"], "reward": [1], "table": "clicks"},

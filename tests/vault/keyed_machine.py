@@ -93,10 +93,10 @@ class KeyedMachine(RuleBasedStateMachine):
             return
         if self.model.contradicts(batch):
             with pytest.raises(VaultError, match="an id that the vault holds with another action"):
-                self._vault.ingest(source, user="user", id=ids)
+                self._vault.ingest(source, user="user", id=ids, other_ids=True)
             return
         before = self._all_statistics()
-        done = self._vault.ingest(source, user="user", id=ids)
+        done = self._vault.ingest(source, user="user", id=ids, other_ids=True)
         assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch)
         self._decide_where_changed(before)
 

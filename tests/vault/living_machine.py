@@ -40,7 +40,7 @@ class LivingMachine(KeyedMachine):
         if not self._has_arms(batch):
             return
         touched = {page for record in batch for page in self._pages_of(record)}
-        done = self._vault.ingest(columns_of(batch), user="user", id="id", replace=True)
+        done = self._vault.ingest(columns_of(batch), user="user", id="id", other_ids=True, replace=True)
         assert (done.added, done.replaced, done.already_there, done.suppressed) == self.model.correct(batch)
         self.replaced += done.replaced
         for page in touched:

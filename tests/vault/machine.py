@@ -232,7 +232,7 @@ class VaultMachine(RuleBasedStateMachine):
     def _take_in(self, source: Any, batch: list[Record]) -> Ingested:
         with warnings.catch_warnings():  # rows without ids may be those that were forgotten by theirs
             warnings.filterwarnings("ignore", message="single records were forgotten here")
-            return self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None)
+            return self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None, other_ids=True)
 
     @precondition(lambda self: any(record.id for record in self.model.records.values()))
     @rule(data=st.data(), others=records())
@@ -242,9 +242,9 @@ class VaultMachine(RuleBasedStateMachine):
             known = {record.id for record in batch}
             batch += [record for record in others if record.id not in known]
         columns = columns_of(batch)
-        would = self.vault.ingest(columns, user="user", id="id", replace=True, dry_run=True)
+        would = self.vault.ingest(columns, user="user", id="id", other_ids=True, replace=True, dry_run=True)
         expected = self.model.correct(batch)
-        done = self.vault.ingest(columns, user="user", id="id", replace=True)
+        done = self.vault.ingest(columns, user="user", id="id", other_ids=True, replace=True)
         assert (done.added, done.replaced, done.already_there, done.suppressed) == expected
         assert (would.added, would.replaced, would.already_there, would.suppressed) == expected
         if done.added or done.replaced:
@@ -260,7 +260,7 @@ class VaultMachine(RuleBasedStateMachine):
             gets_one = user is not None and any(record.user is None for record in batch)
             refused = "in the vault without a user" if gets_one else "that the vault holds for another user"
             with pytest.raises(VaultError, match=refused):
-                self.vault.ingest(columns, user="user", id="id", replace=True)
+                self.vault.ingest(columns, user="user", id="id", other_ids=True, replace=True)
 
     @rule(batch=records(), wrong=st.sampled_from([{"action": "Z"}, {"quarters": 5}]))
     def ingest_what_is_wrong(self, batch: list[Record], wrong: dict[str, Any]) -> None:

@@ -176,7 +176,7 @@ def test_rows_that_are_deleted_added_or_of_forgotten_people_are_found(vault: Vau
     change(vault, "INSERT INTO record (identity, owner, arm, units) VALUES (?, ?, 0, 7)", b"x" * 16, ann)
     problems = vault.verify().problems
     assert any("statistics of action" in problem for problem in problems)
-    assert any("1 rows of forgotten people or records are present" in problem for problem in problems)
+    assert any("1 row of forgotten people or records is present" in problem for problem in problems)
     change(vault, "DELETE FROM record WHERE units = 7")
 
 

@@ -15,6 +15,12 @@ UNFINISHED, REFUSED = 1, 2
 BUSY = 75  # EX_TEMPFAIL: a script may try again
 _ASCII = {"ε": "epsilon", "δ": "delta", "τ": "tau", "γ": "gamma", "σ": "sigma", "Δ": "Delta", "π": "pi"}
 _ASCII |= {"→": "->", "←": "<-", "–": "-", "…": "...", "±": "+-", "∖": "\\"}
+_INSTEAD_OF_ARGUMENTS = {
+    "forget": "name people with --user",
+    "readmit": "name people with --user",
+    "certificate show": "name people with --user; a certificate in a FILE is for certificate verify FILE",
+}
+"""What is said of an argument to commands that take none, where people expect one."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -68,6 +74,10 @@ def _usage_message(error: Any) -> str:
     described = getattr(getattr(error, "param", None), "help", None)
     if type(error).__name__ == "MissingParameter" and described and error.ctx is not None:
         return f"{message.rstrip('.')} ({described.rstrip('.')}); see {error.ctx.command_path} --help"
+    if message.startswith("Got unexpected extra argument") and error.ctx is not None:
+        _, _, command = error.ctx.command_path.partition(" ")
+        hint = _INSTEAD_OF_ARGUMENTS.get(command, f"see {error.ctx.command_path} --help")
+        return f"{message}; {hint}"
     return message + _refused_value(error)
 
 

@@ -16,6 +16,7 @@ from armnesia.logs.files.conditions import FileConditions
 from armnesia.logs.files.duckdb_engine import unreadable
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import LogFiles, open_files
+from armnesia.logs.urls import redacted
 
 _NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"} | {
     "FLOAT",
@@ -53,9 +54,10 @@ class EventTable:
                 f"{role} must be the path or glob of CSV, Parquet or JSON lines files;"
                 f" got {type(source).__name__}"
             )
-        if "://" in str(source):
+        if "://" in str(source) or str(source).startswith(("delta:", "iceberg:", "spark:")):
             raise InvalidInputError(
-                f"{role} must be the path or glob of files; write the table of a database to Parquet first"
+                f"{role} must be the path or glob of files; write the table of a database or lake to Parquet"
+                f" first; got {redacted(str(source))!r}"
             )
         names = {part for name in wanted for part in (name, name.partition(".")[0])}
         files = open_json_lines(source, names) if is_json_lines(source) else open_files(source, names)
@@ -89,6 +91,7 @@ class EventTable:
             if not dot or outer not in names:
                 raise InvalidLogError(
                     f"{self._described(what, name)} is not in the source; it has {listed(names, 20)}"
+                    f"{self._named_with(what)}"
                 )
             at = names.index(outer)
             if self.files.columns[at][1] not in {"VARCHAR", "JSON"}:
@@ -99,6 +102,13 @@ class EventTable:
             path = self._parameter("/" + inner.replace("~", "~0").replace("/", "~1"))
             found = FileColumn(f"json_extract_string(c{at}, {path})", "VARCHAR", is_text=True)
         return found
+
+    def _named_with(self, what: str) -> str:
+        """The option that names a column of this table; conditions and kept columns were named."""
+        if what in ("condition", "keep"):
+            return ""
+        metric = self.role == "metric" and what != "value"
+        return f"; name it with --{'metric-' * metric}{what}-column"
 
     def label(self, what: str, name: str) -> str:
         """The text of a label, NULL if it is missing or empty."""

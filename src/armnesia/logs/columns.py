@@ -1,6 +1,7 @@
 """Which columns of a source hold the action, the reward, the user and the id of a row."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -86,6 +87,22 @@ class Columns:
     def described(self, role: str) -> str:
         """Name a column in a message."""
         return rules.described(role, self.named()[role])
+
+
+_PEOPLE = "user person customer client account member player visitor subscriber patient contact profile"
+_USER_COLUMNS = {
+    *(f"{word}{suffix}" for word in _PEOPLE.split() for suffix in ("", "id", "key", "name", "no", "number")),
+    *("uid", "distinctid", "anonymousid", "deviceid", "userpseudoid", "useruuid", "email", "who"),
+}
+
+
+def likely_user_columns(names: Iterable[str]) -> list[str]:
+    """The columns that may name people, by their names alone.
+
+    >>> likely_user_columns(["variant", "User_ID", "customerId", "users_online", "distinct_id"])
+    ['User_ID', 'customerId', 'distinct_id']
+    """
+    return [name for name in names if re.sub(r"[\W_]", "", name).lower() in _USER_COLUMNS]
 
 
 def quoted(name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.messages import listed
+from armnesia.core.messages import counted, listed
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs.decisions import Decisions
 from armnesia.logs.key_columns import MOST_DECISIONS, KeyColumn, checked_keys
@@ -62,7 +62,7 @@ class Log(RecordChoice):
     def __repr__(self) -> str:
         users = "with users" if self.has_users else "without users"
         return (
-            f"<Log of {len(self)} rows, actions {listed(self.actions)},"
+            f"<Log of {counted(len(self), 'row')}, actions {listed(self.actions)},"
             f" reward_range {self.reward_range}, {users}>"
         )
 

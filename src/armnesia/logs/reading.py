@@ -54,7 +54,7 @@ def read_log(
     >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B", "C"]).statistics()
     ArmStatistics(actions=('A', 'B', 'C'), counts=[1, 1, 0], sums=[1000000000, 0, 0], reward_range=(0.0, 1.0))
     >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B"], where="variant = A")
-    <Log of 1 rows, actions 'A', 'B', reward_range (0.0, 1.0), without users>
+    <Log of 1 row, actions 'A', 'B', reward_range (0.0, 1.0), without users>
     >>> stars = read_log(action=["A", "B"], reward=[4.5, 1], actions=["A", "B"], reward_range=(1, 5))
     >>> stars.statistics().means
     array([4.5, 1. ])
@@ -89,7 +89,7 @@ def read_opened(
 
     >>> source = open_source({"action": ["A"], "reward": [1]}, action="action", reward="reward")
     >>> read_opened(source, ("A", "B"), (0.0, 1.0))
-    <Log of 1 rows, actions 'A', 'B', reward_range (0.0, 1.0), without users>
+    <Log of 1 row, actions 'A', 'B', reward_range (0.0, 1.0), without users>
     """
     log = opened.read(declared or opened.declared_actions, reward_range)
     if declared is None and opened.declared_actions is None:

@@ -1,5 +1,6 @@
 """What a log must satisfy, stated once for all kinds of sources: the checks, and the messages of refusals."""
 
+import os
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -160,10 +161,21 @@ def check_lengths(length_of: dict[str, int]) -> None:
         raise InvalidLogError(f"columns must have the same number of rows; got {lengths}")
 
 
-def refuse_table(table: str | None) -> None:
-    """Refuse the name of a table for a source that has no tables."""
+def refuse_table(table: str | None, path: str | os.PathLike[str] = "file.db") -> None:
+    """Refuse the name of a table for a source that has no tables; `path` may be that of a SQLite file."""
     if table is not None:
-        raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
+        url = sqlite_url(path) or "sqlite:///file.db"
+        raise InvalidInputError(f"table is for databases, such as {url}; got {table!r}")
+
+
+def sqlite_url(path: str | os.PathLike[str]) -> str | None:
+    """The URL of a file that looks like a database of SQLite by its name.
+
+    >>> sqlite_url("logs/clicks.db"), sqlite_url("clicks.csv")
+    ('sqlite:///logs/clicks.db', None)
+    """
+    text = os.fspath(path)
+    return f"sqlite:///{text}" if text.lower().endswith((".db", ".db3", ".sqlite", ".sqlite3")) else None
 
 
 def check_found(role: str, names: Iterable[str], available: Sequence[Any]) -> None:
@@ -175,7 +187,10 @@ def check_found(role: str, names: Iterable[str], available: Sequence[Any]) -> No
 
 def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidLogError:
     """Refuse a column name that the source does not have."""
-    return InvalidLogError(f"{described(role, column)} is not in the source; it has {listed(available, 20)}")
+    option = f"; name it with {role} (--{role}-column)" if role in ("action", "reward", "user", "id") else ""
+    return InvalidLogError(
+        f"{described(role, column)} is not in the source; it has {listed(available, 20)}{option}"
+    )
 
 
 def empty_log(where: Sequence[Any] = ()) -> InvalidLogError:

@@ -21,7 +21,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.core.units import checked_reward_range, to_units
 from armnesia.logs import rules
 from armnesia.logs.array_log import ArrayLog, LabelCodes
-from armnesia.logs.columns import Columns
+from armnesia.logs.columns import Columns, likely_user_columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.counting import (
     NOTHING_LEFT_OUT,
@@ -75,6 +75,7 @@ class Source(ABC):
         self._heading = heading_of(self.columns, available) if self.reads_whole_rows else None
         used = set(self.columns.named().values())
         self._propensities = [name for name in propensity_columns(available) if name not in used]
+        self.likely_user_columns = likely_user_columns(name for name in available if name not in used)
         self._has_experiments = EXPERIMENT in available and EXPERIMENT not in used
         self._user_place = place_of_user(self.columns, available) if self.reads_whole_rows else None
 

@@ -193,6 +193,7 @@ class Vault:
         no_user: bool = False,
         other_columns: bool = False,
         other_rows: bool = False,
+        other_ids: bool = False,
         replace: bool = False,
         batch_rows: int | None = None,
         ordered_by: str | None = None,
@@ -201,11 +202,13 @@ class Vault:
     ) -> Ingested:
         """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
-        `user` is by default the column named `user`, if there is one; None stands for no user column. Once
-        people were forgotten, the column must be named, unless `no_user` states that the rows belong to no
-        user. Actions and rewards come from the same columns as before, unless `other_columns` states that
-        others mean the same. With `replace`, rows whose action, reward or key was corrected at the source
-        come in the place of the records with their ids; the ledger says how many.
+        `user` is by default the column named `user`, if there is one; None stands for no user column. A
+        source without one is refused, unless `no_user` states that the rows belong to no user; once people
+        were forgotten, the column must be named. Actions and rewards come from the same columns as before,
+        unless `other_columns` states that others mean the same. Rows come with ids if earlier ones did, and
+        without if they did not, unless `other_ids` states that none of them is there.
+        With `replace`, rows whose action, reward or key was corrected at the source come in the place of the
+        records with their ids; the ledger says how many.
         With `dry_run` the result says what would be done, and nothing is written.
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
 
@@ -232,6 +235,7 @@ class Vault:
             users=users,
             other_columns=other_columns,
             other_rows=other_rows,
+            other_ids=other_ids,
             replaces=replace,
             batch_rows=batch_rows,
             ordered_by=ordered_by,

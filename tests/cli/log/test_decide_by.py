@@ -49,6 +49,22 @@ def test_it_agrees_with_the_library(run: Any, visits: Path) -> None:
     assert [each["n_rows"] for each in result["decisions"]] == decisions.statistics.total.tolist()
 
 
+def test_each_decision_has_the_counts_and_means_of_its_arms(run: Any, folder: Path) -> None:
+    """Those of `decide` on the rows of that decision, under the same keys; without rows there is no mean."""
+    Path("visits.csv").write_text(
+        "action,reward,country\nA,1,DE\nA,0,DE\nB,1,DE\nB,1,FR\nB,0.5,FR\n", encoding="utf-8"
+    )
+    options = (*LOG, "--confidence", "0.5", "--json")
+    every = run(*options, "--by", "country").json["decisions"]
+    assert [(arm["action"], arm["count"], arm["mean"]) for arm in every[1]["arms"]] == [
+        ("A", 0, None),
+        ("B", 2, 0.75),
+        ("C", 0, None),
+    ]
+    for each in every:
+        assert each["arms"] == run(*options, "--where", f"country = {each['key']['country']}").json["arms"]
+
+
 def test_the_smallest_margins_stand_first(run: Any, visits: Path) -> None:
     every = run(*LOG, "--by", "page", "--json").json["decisions"]
     shown = run(*LOG, "--by", "page").out

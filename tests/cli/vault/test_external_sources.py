@@ -94,6 +94,26 @@ def test_status_shows_how_a_source_is_read(run: Any, log: Path, ingest: tuple[st
         assert line in shown
 
 
+def test_status_prints_the_name_of_a_source_whole(run: Any, folder: Path) -> None:
+    """It is copied into commands such as rebuild --without."""
+    logs = folder / ("a folder with a long name" * 6)
+    logs.mkdir()
+    (logs / "log.csv").write_text("action,reward,user\nA,1,ann\n", encoding="utf-8")
+    run("init", "--external", "--actions", "A,B", "--url", "sqlite:///other.db")
+    assert run("ingest", str(logs), "--url", "sqlite:///other.db").code == 0
+    assert f"  {logs}" in run("status", "--url", "sqlite:///other.db").out.splitlines()
+
+
+def test_rows_that_are_not_ingested_yet_are_mentioned(run: Any, log: Path, ingest: tuple[str, ...]) -> None:
+    """In a request for somebody of whom no row was counted."""
+    execute(log, "INSERT INTO \"my clicks\" VALUES ('A', 1, 'cem', 9, 9)")
+    hint = "Rows that came to the sources since they were ingested were not looked at"
+    assert hint in run("forget", "--user", "cem", "--dry-run").out
+    assert hint not in run("forget", "--user", "ann").out
+    assert hint in run("forget", "--user", "cem").out
+    assert hint not in run("forget", "--user", "cem").out  # it was answered before
+
+
 def test_a_source_without_users_is_ingested_without_again(run: Any, log: Path) -> None:
     run("init", "--external", "--actions", "A,B")
     execute(log, 'ALTER TABLE "my clicks" RENAME COLUMN who TO user')
@@ -129,7 +149,7 @@ def test_rows_that_are_gone_are_warned_of(run: Any, log: Path, ingest: tuple[str
     would = run(*ingest, "--dry-run")
     assert "4 rows in all sources: 2 fewer than before would count" in would.out
     assert "rows that were counted are gone from the sources: 2 rows fewer would count;" in would.err
-    assert " -2" not in would.out
+    assert " -2" not in would.out  # the folder of the test may be called …-2
     done = run(*ingest)
     assert "4 rows in all sources: 2 fewer than before count" in done.out
     assert "2 rows fewer count now; if they are gone by mistake, put them back" in done.err

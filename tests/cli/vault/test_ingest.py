@@ -66,11 +66,12 @@ def test_with_ids_the_same_file_twice_needs_no_warning(run: Any, vault: Path) ->
     assert (again.json["added"], again.json["already_there"], again.err) == (0, 200, "")
 
 
-def test_rows_without_a_user_are_warned_of(run: Any) -> None:
+def test_rows_without_a_user_have_to_be_stated(run: Any) -> None:
     run("init")
-    taken = run("ingest", "clicks.csv", *COLUMNS)
-    assert taken.code == 0
-    assert "none was named with --user-column" in taken.err
+    refused = run("ingest", "clicks.csv", *COLUMNS)
+    assert refused.code == 2
+    assert "no user column was named" in refused.err
+    assert run("ingest", "clicks.csv", *COLUMNS, "--no-user").code == 0
 
 
 def test_a_table_of_a_database_is_a_source(run: Any) -> None:

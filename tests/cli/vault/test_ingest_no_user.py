@@ -1,4 +1,4 @@
-"""`ingest` without a user column: refused once people were forgotten, unless --no-user is given."""
+"""`ingest` without a user column: refused unless --no-user is given."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,20 @@ def vault(folder: Path, run: Any) -> None:
     assert run("forget", "--user", "ann").code == 0
 
 
-def test_rows_without_a_user_are_refused(run: Any) -> None:
+def test_a_forgotten_option_is_refused_before_anything_is_in(run: Any) -> None:
+    log = "userid,version,retention_1\n116,gate_30,0\n337,gate_40,1\n"
+    Path("cats.csv").write_text(log)
+    new = ("--url", "sqlite:///cats.db")
+    ingest = ("ingest", "cats.csv", *new, "--action-column", "version", "--reward-column", "retention_1")
+    assert run("init", *new, "--actions", "gate_30,gate_40").code == 0
+    refused = run(*ingest)
+    assert refused.code == 2
+    assert "name it with user (--user-column) ('userid' may be it), or" in refused.err
+    assert run("status", *new, "--json").json["records"] == 0
+    assert run(*ingest, "--user-column", "userid", "--json").json["added"] == 2
+
+
+def test_rows_without_a_user_are_refused_once_people_were_forgotten(run: Any) -> None:
     refused = run("ingest", "people.csv")
     assert refused.code == 2
     assert "people were forgotten here: name the user column" in refused.err
@@ -36,7 +49,8 @@ def test_unless_they_belong_to_no_user(run: Any) -> None:
 
 def test_forgotten_records_need_the_column_of_ids(run: Any) -> None:
     Path("named.csv").write_text("action,reward,who,id\nA,1,cem,3\n")
-    assert run("ingest", "named.csv", "--user-column", "who", "--id-column", "id").code == 0
+    with_ids = ("--user-column", "who", "--id-column", "id", "--other-ids")
+    assert run("ingest", "named.csv", *with_ids).code == 0
     assert run("forget", "--records", "3").code == 0
     warned = run("ingest", "named.csv", "--user-column", "who")
     assert warned.code == 0

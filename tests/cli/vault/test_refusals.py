@@ -87,9 +87,26 @@ REFUSALS = {
     "a missing column": (("ingest", "clicks.csv", *COLUMNS[:-1], "who"), "user column 'who' is not in"),
     "a missing file": (("ingest", "no.csv", *COLUMNS), "is not a file and matches none"),
     "a table of a file": ((*INGEST, "--table", "t"), "table is for databases"),
+    "a table of a database that is named as a file": (
+        ("ingest", "foreign.db", *COLUMNS, "--table", "t"),
+        "table is for databases, such as sqlite:///foreign.db; got 't'",
+    ),
+    "a database that is named as a file": (
+        ("ingest", "foreign.db", *COLUMNS),
+        "got 'foreign.db'; a table of a database is sqlite:///foreign.db with table (--table)",
+    ),
+    "a person as an argument": (("forget", "116"), "(116); name people with --user"),
+    "a certificate as an argument": (
+        ("certificate", "show", "ann.json"),
+        "(ann.json); name people with --user; a certificate in a FILE is for certificate verify FILE",
+    ),
+    "two logs": ((*INGEST, "more.csv"), "(more.csv); see armnesia ingest --help"),
     "a database without a table": (("ingest", "sqlite:///foreign.db", *COLUMNS), "needs the name of a table"),
     "no rows a batch": ((*INGEST, "--batch-rows", "0"), "--batch-rows"),
-    "an action that is not declared": (("ingest", "undeclared.csv", *COLUMNS), "must hold declared actions"),
+    "an action that is not declared": (
+        ("ingest", "undeclared.csv", *COLUMNS, "--other-ids"),
+        "must hold declared actions",
+    ),
     "columns of the bundled log": (("ingest", "flights", *COLUMNS), "has its own columns"),
     "an id that means two rows": (("ingest", "contradicting.csv", *COLUMNS, "--id-column", "row"), "an id"),
     "options of a log": (("decide", "--learner", "lcb"), "such options need LOG"),
@@ -197,7 +214,7 @@ def test_a_reward_out_of_range_far_down_leaves_nothing(
     log = tmp_path / "large.csv"
     log.write_text("variant,clicked,person\n" + "A,1,\nB,0,\n" * (rows // 2) + "A,1.5,\n")
     before = contents(vault)
-    refused = run("ingest", log, *COLUMNS, *options)
+    refused = run("ingest", log, *COLUMNS, "--other-ids", *options)
     assert refused.code == 2
     assert f"must lie in reward_range [0.0, 1.0]; got 1.5 at row {rows}" in refused.err
     assert refused.err.count("\n") == 1

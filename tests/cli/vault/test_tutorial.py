@@ -40,9 +40,12 @@ def run_command(run: Any, words: list[str]) -> str:
     return str(done.out)
 
 
-def run_section(run: Any, file: str, heading: str) -> None:
-    """Run the commands of a section, and compare their output with the block that follows them."""
-    printed = ""
+def run_section(run: Any, file: str, heading: str, names: dict[str, Any] | None = None) -> None:
+    """Run the commands of a section, and compare their output with the block that follows them.
+
+    Its Python has and makes these names.
+    """
+    printed, names = "", {} if names is None else names
     for language, text in blocks(file, heading):
         if language == "csv":
             Path("clicks.csv").write_text(text, encoding="utf-8")
@@ -50,6 +53,8 @@ def run_section(run: Any, file: str, heading: str) -> None:
             printed = "".join(
                 run_command(run, shlex.split(line, comments=True)) for line in text.splitlines()
             )
+        elif language == "python":
+            exec(text, names)
         elif language == "text":
             assert_begins(printed, text)
 

@@ -47,7 +47,9 @@ def test_an_external_vault_looks_at_the_source(run: Any) -> None:
     (source,) = run("status", "--json").json["sources"]
     assert source["recount"] is None
     assert source["columns"] == {"action": "variant", "reward": "clicked", "user": "person", "id": "row"}
-    assert "to be counted" in run("status").out
+    assert "to be counted again" not in run("status").out
+    assert run("readmit", "--user", "u1").code == 0
+    assert "    to be counted again: " in run("status").out
     assert run("rebuild", "--without", source["name"], "--json").json["changed"] is True
     assert run("status", "--json").json["records"] == 0
 

@@ -34,7 +34,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "number": list(range(ROWS)),
     }
     with Vault.create(_url(folder), Configuration(actions=("A", "B"))) as vault:
-        vault.ingest(log, id="number")
+        vault.ingest(log, id="number", no_user=True)
     assert (folder / "vault.db").stat().st_size > 3 * LARGEST_FILE
     return folder
 

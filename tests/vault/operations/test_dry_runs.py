@@ -233,10 +233,10 @@ def test_a_decision_without_arms_is_refused_before_the_first_batch(
 def test_batches_are_refused_as_a_whole(place: Place) -> None:
     """Also for what only a comparison with the vault shows: a retired arm, an id with another reward."""
     with place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest({"action": ["A"], "reward": [1], "id": ["1"]}, id="id")
+        vault.ingest({"action": ["A"], "reward": [1], "id": ["1"]}, id="id", no_user=True)
         vault.retire_arm("B", new_rows="refuse")
         for action, reward in (("B", 1), ("A", 0)):
             rows = {"action": ["A", "A", action], "reward": [1, 1, reward], "id": ["2", "3", "1"]}
             with pytest.raises(VaultError, match="nothing was ingested"):
-                vault.ingest(rows, id="id", batch_rows=1)
+                vault.ingest(rows, id="id", no_user=True, batch_rows=1)
             assert vault.n_records == 1

@@ -152,7 +152,7 @@ def test_rows_without_names_are_refused_once_people_were_forgotten(place: Place,
     )
     log = write(tmp_path / "log.csv", ROWS)
     with place.create(EXTERNAL) as vault:
-        vault.ingest(str(nameless), id="id")
+        vault.ingest(str(nameless), id="id", no_user=True)
         vault.ingest(str(log), user="who", id="id", other_columns=True)
         vault.forget(users=["ann"])
         before = dumped(vault)

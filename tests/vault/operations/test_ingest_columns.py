@@ -1,4 +1,4 @@
-"""A vault has its actions and rewards from the same columns, unless others are stated to mean the same."""
+"""A vault has its actions, rewards and ids from the same columns, unless others are stated to fit."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ import pytest
 
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
+from armnesia.vault.state import managed_records
 from tests.databases import Place
 
 LOG = "userid,version,retention_1,retention_7\n1,A,1,0\n2,B,1,1\n3,A,0,0\n4,B,0,1\n"
@@ -68,3 +69,45 @@ def test_the_columns_are_known_after_a_rotation_and_a_rebuild(sqlite_place: Plac
         vault.rebuild()
     with sqlite_place.open() as vault, pytest.raises(VaultError, match="from column 'retention_7'"):
         vault.ingest(log, reward="retention_1", **ROLES)
+
+
+IDS: dict[str, Any] = {"id": "event"}
+
+
+@pytest.mark.parametrize(("earlier", "now"), [(IDS, {}), ({}, IDS)])
+@pytest.mark.parametrize("batch_rows", [None, 1])
+def test_the_same_log_with_and_without_its_ids_is_refused(
+    place: Place, earlier: dict[str, Any], now: dict[str, Any], batch_rows: int | None
+) -> None:
+    """No row would be recognised, so that each would count twice."""
+    log = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"], "event": ["e1", "e2"]}
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log, **earlier)
+        for dry_run in (True, False):
+            with pytest.raises(VaultError, match=r"would count twice: .*--id-column.*--other-ids"):
+                vault.ingest(log, **now, batch_rows=batch_rows, dry_run=dry_run)
+        assert vault.status().records == 2
+        others = {"action": ["A"], "reward": [1], "user": ["cat"], "event": ["e3"]}
+        assert vault.ingest(others, **now, batch_rows=batch_rows, other_ids=True).added == 1
+        assert vault.ingest(others, **now).already_there == 1  # from now on both are known
+        assert vault.ingest(log, **earlier).already_there == 2
+        assert vault.verify().holds
+
+
+def test_an_external_vault_knows_rows_by_where_they_are(place: Place, log: str, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text(LOG)
+    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        vault.ingest(log, reward="retention_7", **ROLES)
+        assert vault.ingest(tmp_path / "other.csv", reward="retention_7", id="userid", **ROLES).added == 4
+
+
+def test_a_vault_that_does_not_say_whether_its_rows_have_ids_takes_both(sqlite_place: Place) -> None:
+    """Vaults stored nothing of ids at first."""
+    log = {"action": ["A"], "reward": [1], "user": ["ann"], "event": ["e1"]}
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(managed_records, "columns_of", lambda source: source.columns.named())
+            vault.ingest(log)
+        vault.ingest(log, **IDS)
+        with pytest.raises(VaultError, match="by the ids in column 'event', and this source has none"):
+            vault.ingest(log)

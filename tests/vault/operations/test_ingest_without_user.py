@@ -21,10 +21,37 @@ LOG: dict[str, list[Any]] = {
 REFUSED = "people were forgotten here: name the user column"
 
 
+UNNAMED = "no person's rows could be found later, because no user column was named"
+
+
 def filled(place: Place) -> Vault:
     vault = place.create(Configuration(actions=("A", "B")))
     vault.ingest(LOG, user="who")
     return vault
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_source_without_a_user_column_is_refused_unless_that_is_stated(
+    place: Place, mode: str, dry_run: bool, tmp_path: Path
+) -> None:
+    """The rows could not get their users later."""
+    log = tmp_path / "log.csv"
+    log.write_text("action,reward,Customer_ID,country,account\nA,1,ann,DE,1\nB,0,bob,FR,2\n")
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        unnamed: list[dict[str, Any]] = [{}, {"user": None}]
+        for user in unnamed:
+            with pytest.raises(VaultError, match=f"{UNNAMED}.*'Customer_ID', 'account' may be it.*--no-user"):
+                vault.ingest(log, dry_run=dry_run, **user)
+        assert vault.status().records == 0
+        assert vault.ingest(log, no_user=True, dry_run=dry_run).added == 2
+
+
+def test_a_source_without_any_such_column_is_refused_too(sqlite_place: Place) -> None:
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        with pytest.raises(VaultError, match=r"name it with user \(--user-column\), or"):
+            vault.ingest({"action": ["A"], "reward": [1], "plane": ["N711ZX"]})
+        assert vault.ingest({"action": ["A"], "reward": [1], "user": ["ann"]}).added == 1
 
 
 @pytest.mark.parametrize("batch_rows", [None, 1])
@@ -32,7 +59,7 @@ def test_rows_without_a_user_are_refused_once_people_were_forgotten(
     place: Place, batch_rows: int | None
 ) -> None:
     with filled(place) as vault:
-        assert vault.ingest({name: LOG[name] for name in ("action", "reward")}).added == 3
+        assert vault.ingest({name: LOG[name] for name in ("action", "reward")}, no_user=True).added == 3
         vault.forget(users=["ann"])
         before = vault.status()
         with pytest.raises(VaultError, match=REFUSED):
@@ -42,7 +69,8 @@ def test_rows_without_a_user_are_refused_once_people_were_forgotten(
         others = {"action": ["A"], "reward": [1], "id": ["of a machine"]}
         assert vault.ingest(others, no_user=True, batch_rows=batch_rows).added == 1
         vault.readmit(users=["ann"])
-        assert vault.ingest({"action": ["B"], "reward": [1], "id": ["another"]}).added == 1
+        unnamed = {"action": ["B"], "reward": [1], "user": ["dan"], "id": ["another"]}
+        assert vault.ingest(unnamed).added == 1
         assert vault.verify().holds
 
 
@@ -65,7 +93,7 @@ def test_who_is_forgotten_while_a_source_is_read_stays_out(
 
         monkeypatch.setattr(Source, "rows", slowly)
         with pytest.raises(VaultError, match=REFUSED):
-            vault.ingest(LOG)
+            vault.ingest({"user": LOG["who"], **LOG})
         assert vault.status().records == 2
 
 
@@ -77,7 +105,7 @@ def test_single_records_are_known_by_their_id_only(place: Place) -> None:
         with pytest.warns(
             UserWarning, match="single records were forgotten here: without the id column"
         ) as told:
-            vault.ingest(LOG, user="who")
+            vault.ingest(LOG, user="who", other_ids=True)
         assert [Path(warning.filename).name for warning in told] == [Path(__file__).name]
         vault.readmit(records=["r1"])
         with warnings.catch_warnings():
@@ -91,7 +119,7 @@ def test_sources_that_are_known_are_counted_anew_whoever_was_forgotten(place: Pl
     (tmp_path / "machines.csv").write_text("action,reward,id\nA,1,3\nB,0,4\n")
     with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
         vault.ingest(tmp_path / "people.csv", user="who")
-        vault.ingest(tmp_path / "machines.csv")
+        vault.ingest(tmp_path / "machines.csv", no_user=True)
         vault.forget(users=["ann"])
         assert vault.rebuild().changed is False
         assert vault.verify().holds
@@ -113,7 +141,7 @@ def test_rows_that_came_in_without_a_user_do_not_get_one_later(
         else "its rows would count twice"
     )
     with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
-        assert vault.ingest(log, id=id_).added == 3
+        assert vault.ingest(log, id=id_, no_user=True).added == 3
         replaces = [False, True] if id_ and mode == "managed" else [False]
         for replace in replaces:
             with pytest.raises(VaultError, match=held):
@@ -123,7 +151,7 @@ def test_rows_that_came_in_without_a_user_do_not_get_one_later(
 
 def test_a_request_says_that_rows_of_the_person_may_be_without_a_user(place: Place) -> None:
     with place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest({name: LOG[name] for name in ("action", "reward", "id")}, id="id")
+        vault.ingest({name: LOG[name] for name in ("action", "reward", "id")}, id="id", no_user=True)
         assert vault.preview(users=["ann"]).may_be_without_user
         done = vault.forget(users=["ann"])
         assert done.to_dict()["may_be_without_user"] is True

@@ -171,20 +171,20 @@ def test_a_column_of_people_does_not_become_the_actions(place: Place) -> None:
     with place.create() as vault:
         before = dumped(vault)
         with pytest.raises(InvalidLogError, match=r"101 different values, .* is it the right column"):
-            vault.ingest(people)
+            vault.ingest(people, no_user=True)
         assert dumped(vault) == before
     declared = Configuration(actions=tuple(people["action"]))
     elsewhere = place.keys.parent / "declared"
     elsewhere.mkdir()
     with fresh_place("sqlite", elsewhere).create(declared) as vault:
-        assert vault.ingest(people).added == 101
+        assert vault.ingest(people, no_user=True).added == 101
 
 
 def test_an_action_has_a_name(place: Place) -> None:
     with pytest.raises(InvalidInputError, match=r"must have a name; got an empty one"):
         place.create(Configuration(actions=("A", "", "B")))
     with place.create() as vault, pytest.raises(InvalidLogError, match="no empty labels"):
-        vault.ingest({"action": ["A", ""], "reward": [1, 0]})
+        vault.ingest({"action": ["A", ""], "reward": [1, 0]}, no_user=True)
 
 
 def test_what_is_no_configuration_is_refused(place: Place) -> None:

@@ -321,7 +321,7 @@ def test_the_first_ingest_with_users_fixes_the_type(
         nobody = write(tmp_path / "nobody.csv", ["", ""])
         assert vault.ingest(nobody, user="user").user_type_fixed is None
         other = write(tmp_path / "other.csv", ["", ""])
-        assert vault.ingest(other, user=None, id="minute").user_type_fixed is None
+        assert vault.ingest(other, user=None, no_user=True).user_type_fixed is None
         assert vault.configuration.user_type is None
         done = vault.ingest(write(tmp_path / "log.csv", users), user="user")
         assert done.user_type_fixed is expected

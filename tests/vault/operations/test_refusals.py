@@ -200,7 +200,7 @@ def test_two_first_batches_with_different_actions(place: Place, monkeypatch: pyt
         def overtaken(*arguments: Any) -> Any:
             found = declared(*arguments)
             monkeypatch.setattr(ingest, "_actions", declared)
-            faster.ingest({"action": ["X", "Y"], "reward": [0, 1]})
+            faster.ingest({"action": ["X", "Y"], "reward": [0, 1], "id": ["1", "2"]}, id="id", no_user=True)
             return found
 
         monkeypatch.setattr(ingest, "_actions", overtaken)

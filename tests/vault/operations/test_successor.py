@@ -116,7 +116,7 @@ def _rows(users: list[str]) -> pd.DataFrame:
 
 
 def test_a_forgotten_record_stays_out_in_every_spelling(place: Place, new_place: Place) -> None:
-    log = {"action": ["A", "B"], "reward": [1, 0], "id": ["17", "18"]}
+    log = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"], "id": ["17", "18"]}
     with place.create(Configuration(actions=("A", "B"))) as old:
         old.ingest(log, id="id")
         old.forget(records=["17"])

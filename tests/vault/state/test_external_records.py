@@ -125,7 +125,7 @@ def test_single_rows_are_looked_up_at_the_source(place: Place, source: Path) -> 
     with filled(place, source) as vault:
         assert vault.forget(records=["r1", "r9"]).records == 1
         assert counts(vault) == sums(ROWS[1:])
-        assert "1 rows of forgotten people or records are still present" in vault.verify().notes[0]
+        assert "1 row of forgotten people or records is still present" in vault.verify().notes[0]
         # The person's other row goes with the person; the forgotten one is not taken away a second time.
         assert vault.forget(users=["ann"]).records == 1
         assert counts(vault) == sums([ROWS[1], ROWS[3]])
@@ -284,7 +284,7 @@ def test_a_lost_source_is_a_problem_and_nobody_can_be_looked_up(place: Place, so
 def test_a_source_without_people_hinders_nobody(place: Place, source: Path, tmp_path: Path) -> None:
     more = write(tmp_path / "anonymous.csv", [("A", "1.0"), ("A", "1.0")], header="action,reward")
     with filled(place, source) as vault:
-        assert vault.ingest(str(more)).added == 2
+        assert vault.ingest(str(more), no_user=True).added == 2
         assert vault.forget(users=["ann"]).records == 2
         assert vault.forget(records=["r2"]).records == 1
         assert vault.verify().holds

@@ -93,7 +93,7 @@ def test_a_value_that_files_write_otherwise_is_refused_unless_it_is_held_so(
     place: Place, tmp_path: Path, kind: str, value: Any, in_csv: str
 ) -> None:
     path = tmp_path / "log.csv"
-    columns: dict[str, Any] = {kind: kind}
+    columns: dict[str, Any] = {kind: kind, "no_user": kind != "user"}
     kinds = "users" if kind == "user" else "records"
     asked: dict[str, Any] = {kinds: [value]}
     as_written: dict[str, Any] = {kinds: [in_csv]}

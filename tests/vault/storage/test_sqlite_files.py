@@ -39,11 +39,12 @@ def by_nothing(path: Path, _: Path) -> None:
     path.unlink()
 
 
+MORE = LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}
 REPLACING = [by_another_file, by_other_bytes, by_nothing]
 OPERATIONS: dict[str, Callable[[Vault, Path], Any]] = {
     "decide": lambda vault, _: vault.decide(),
     "forget": lambda vault, _: vault.forget(users=["ann"]),
-    "ingest": lambda vault, _: vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, id="id"),
+    "ingest": lambda vault, _: vault.ingest(MORE, user="who", id="id"),
     "status": lambda vault, _: vault.status(),
     "verify": lambda vault, _: vault.verify(),
     "compact": lambda vault, _: vault.compact(),
@@ -81,7 +82,7 @@ def test_closing_leaves_the_other_file_alone(
     vault.back_up(tmp_path / "monday.db")
     backup = (tmp_path / "monday.db").read_bytes()
     with reader_of(sqlite_place):  # who keeps the log from being emptied
-        vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, user="who", id="id")
+        vault.ingest(MORE, user="who", id="id")
     assert Path(f"{sqlite_place.path}-wal").stat().st_size > 0
     replace(sqlite_place.path, tmp_path / "monday.db")
     vault.close()
@@ -184,6 +185,7 @@ def test_a_transaction_in_which_a_link_is_made_is_rolled_back(sqlite_place: Plac
             vault.ingest(
                 {"action": ["A"], "reward": [1], "user": ["new"]},
                 user="user",
+                other_ids=True,
                 progress=lambda _: os.link(sqlite_place.path, second),
             )
         second.unlink()
@@ -279,7 +281,7 @@ def test_a_stream_that_was_given_up_ends_with_its_transaction(sqlite_place: Plac
 
         with pytest.raises(LookupError):
             load()
-        vault.ingest(LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}, id="id")
+        vault.ingest(MORE, user="who", id="id")
     streams.clear()  # what is raised here, pytest makes an error
 
 

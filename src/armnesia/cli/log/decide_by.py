@@ -36,6 +36,14 @@ def print_decisions(
             "n_rows": int(totals[place]),
         }
 
+    def with_arms(place: int, counts: list[int], means: list[float], scores: list[float]) -> dict[str, Any]:
+        arms = zip(actions, counts, means, scores, strict=True)
+        names = ("action", "count", "mean", "score")
+        return {**facts(place), "arms": [dict(zip(names, arm, strict=True)) for arm in arms]}
+
+    statistics = decisions.statistics
+    values = (statistics.counts.tolist(), statistics.means.tolist(), decision.scores.tolist())
+    every = map(with_arms, range(len(decisions)), *values) if as_json else ()
     closest = np.argsort(ahead, kind="stable")[:_SHOWN]
     rows = [[*each.pop("key").values(), *each.values()] for each in map(facts, closest.tolist())]
     names = [column.name for column in decisions.columns]
@@ -46,7 +54,7 @@ def print_decisions(
             "by": [str(column) for column in decisions.columns],
             "learner": learner.to_dict(),
             "n_rows": decisions.n_rows,
-            "decisions": [facts(place) for place in range(len(decisions))] if as_json else [],
+            "decisions": list(every),
             "picture": picture,
         },
         as_json,

@@ -23,7 +23,7 @@ from armnesia.core.errors import InvalidInputError, UnfinishedError, VaultError
 from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
-from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision
+from armnesia.vault import EXTERNAL, SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
@@ -35,6 +35,7 @@ _VOUCHED = (
     "The given rows would count as all rows of this request: the operator vouches for it, and the certificate"
     " would say so."
 )
+_NOT_LOOKED_AT = "Rows that came to the sources since they were ingested were not looked at: armnesia ingest."
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
@@ -102,7 +103,9 @@ def forget(
         if dry_run:
             found = vault.preview(**named, **answer)
             _warn_of_unknown_ids(found, named)
-            print_result(found.to_dict, as_json, *_preview_lines(found), *([_VOUCHED] if rows else []))
+            hints = _not_looked_at(vault, found) if found.held < found.named else []
+            hints += [_VOUCHED] if rows else []
+            print_result(found.to_dict, as_json, *_preview_lines(found), *hints)
             return
         done = vault.forget(
             **named,
@@ -116,6 +119,8 @@ def forget(
             erasures = vault.source_erasures()
             left = [*purge_lines(erasures), *remains_lines(erasures)]
         may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
+        if done.held < done.named:
+            left += _not_looked_at(vault, done)
     _warn_of_unknown_ids(done, named)
     if certificate is not None:
         try:
@@ -133,6 +138,11 @@ def forget(
         *left,
         *erasure_hint(done, named),
     )
+
+
+def _not_looked_at(vault: Vault, found: Forgotten | Preview) -> list[str]:
+    """Where rows of somebody may be of whom none were found."""
+    return [_NOT_LOOKED_AT] if vault.configuration.mode == EXTERNAL and not found.repeated else []
 
 
 def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:

@@ -42,12 +42,19 @@ def ingest(
     id_column: Annotated[str | None, typer.Option(help="Column of a permanent id of each row.")] = None,
     where: opt.Where = None,
     no_user: Annotated[
-        bool, typer.Option("--no-user", help="The rows belong to no user; needed if people were forgotten.")
+        bool,
+        typer.Option("--no-user", help="The rows belong to no user: the log has no user column."),
     ] = False,
     other_columns: Annotated[
         bool,
         typer.Option(
             "--other-columns", help="Action and reward have other columns than before, but mean the same."
+        ),
+    ] = False,
+    other_ids: Annotated[
+        bool,
+        typer.Option(
+            "--other-ids", help="Earlier rows had ids and these have none, or the reverse; all are new."
         ),
     ] = False,
     other_rows: Annotated[
@@ -106,6 +113,7 @@ def ingest(
                 **columns,
                 no_user=no_user,
                 other_columns=other_columns,
+                other_ids=other_ids,
                 other_rows=other_rows,
                 replace=replace,
                 batch_rows=batch_rows,
@@ -118,12 +126,6 @@ def ingest(
             f"interrupted; {_what_was_added(options, before, None if dry_run else batch_rows)}"
         ) from None
     since = "then" if dry_run else "now"
-    if done.user_column is None and not no_user:
-        warnings.warn(
-            "the log has no column 'user' and none was named with --user-column: the rows belong to no user,"
-            " and no person's rows can be found later",
-            stacklevel=2,
-        )
     if done.actions_fixed is not None:
         warnings.warn(
             f"the actions of the vault {'would be' if dry_run else 'are'} fixed from {since} on:"

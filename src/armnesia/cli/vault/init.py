@@ -44,7 +44,10 @@ def init(
         str, typer.Option(metavar="retained|frozen", help="The penalty of the learner: see docs/streams.md.")
     ] = "retained",
     external: Annotated[
-        bool, typer.Option("--external", help="Leave the rows at their source; hold statistics and digests.")
+        bool,
+        typer.Option(
+            "--external", help="Leave the rows at their sources; hold statistics, and nothing of single rows."
+        ),
     ] = False,
     may_erase_at_source: Annotated[
         bool,

@@ -79,12 +79,9 @@ def status(
         *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),
         ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
     ]
-    shown = [table("The vault", ["", ""], rows)]
+    shown: list[Any] = [table("The vault", ["", ""], rows)]
     if found.sources:
-        sources = [[source.name, _how_it_is_read(source), source.recount or ""] for source in found.sources]
-        shown.append(
-            table("Sources", ["source", "columns and conditions", "to be counted again because"], sources)
-        )
+        shown += ["Sources:", *map(_described, found.sources)]  # no table: it would break long names
     if found.scores is not None:
         warn_of_a_dominating_penalty(
             [arm.score for arm in found.scores],
@@ -102,8 +99,11 @@ def _left_out(found: Status) -> str:
     return f"{found.sources_with_left_out}: {remedy}"
 
 
-def _how_it_is_read(source: HeldSource) -> str:
-    """The columns, conditions and order of a source, each in a line."""
+def _described(source: HeldSource) -> str:
+    """The name of a source in a line of its own, to be copied, and how it is read."""
     columns = [f"{role} {name}" for role, name in source.columns.items() if name is not None]
     order = [] if source.ordered_by is None else [f"ordered by {source.ordered_by}"]
-    return "\n".join([*columns, *(f"where {condition}" for condition in source.where), *order])
+    lines = [", ".join(columns), *(f"where {condition}" for condition in source.where), *order]
+    if source.recount:
+        lines.append(f"to be counted again: {source.recount}")
+    return "\n    ".join([f"  {source.name}", *lines])

@@ -18,6 +18,7 @@ from armnesia.logs.files.csv_records import CsvFault, scan_csv
 from armnesia.logs.files.duckdb_engine import query, stream
 from armnesia.logs.files.folders import files_below, refuse_tables
 from armnesia.logs.files.partitions import Partitions
+from armnesia.logs.rules import sqlite_url
 from armnesia.logs.urls import redacted
 
 
@@ -347,7 +348,11 @@ def _format(path: str) -> Format:
     for suffix, format_ in FORMATS.items():
         if path.lower().endswith(suffix):
             return format_
-    raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {os.path.basename(path)!r}")
+    url = sqlite_url(os.path.basename(path))
+    table = f"; a table of a database is {url} with table (--table)" if url else ""
+    raise InvalidLogError(
+        f"source must end in one of {listed(FORMATS)}; got {os.path.basename(path)!r}{table}"
+    )
 
 
 def stamp_of_log(path: str) -> Stamp:

@@ -60,7 +60,7 @@ class FileSource(Source):
         only: Sequence[str] | None = None,
     ) -> None:
         """With `only`, some of the files that the path, folder or glob stands for."""
-        rules.refuse_table(table)
+        rules.refuse_table(table, path)
         self._only = only
         self._location = os.path.abspath(os.path.expanduser(os.fspath(path)))
         self._files = self._opened(path, None if whole_rows and columns.id is None else columns.wanted())

@@ -122,6 +122,7 @@ def _ingest(vault: Vault, columns: dict[str, list[Any]], body: Records) -> Inges
             user=body.user,
             id=body.id,
             no_user=body.user is None,
+            other_ids=True,  # rows that are sent here always have ids, whatever the log had
             replace=body.replace,
             dry_run=body.dry_run,
         )

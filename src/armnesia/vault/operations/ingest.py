@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import (
@@ -16,6 +16,7 @@ from armnesia.core.errors import (
     VaultError,
 )
 from armnesia.core.identifiers import UserType
+from armnesia.core.messages import listed
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.erasing import open_eraser
@@ -30,8 +31,9 @@ from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.owner_tallies import IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.record_loader import RecordLoader
+from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_columns import refuse_other_columns
+from armnesia.vault.state.source_columns import refuse_other_columns, refuse_other_ids
 from armnesia.vault.state.source_ingest import SourceIngest
 from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.state.suppression import SuppressionList
@@ -55,6 +57,7 @@ def ingest(
     users: UserColumn = "named",
     other_columns: bool = False,
     other_rows: bool = False,
+    other_ids: bool = False,
     replaces: bool = False,
     batch_rows: int | None = None,
     ordered_by: str | None = None,
@@ -64,9 +67,11 @@ def ingest(
     """Add the rows of a source, in one transaction or in one per `batch_rows` rows.
 
     A batch that fails leaves nothing. Rows that came in with earlier batches of the same source are not added
-    twice when it is ingested again. Once people were forgotten, a source whose user column was not named
-    could bring their rows back unnoticed: it is refused, unless `users` states that its rows belong to none.
-    So is a source with another action or reward column, unless `other_columns` states that it means the same.
+    twice when it is ingested again. A source without a user column is refused, unless `users` states that its
+    rows belong to none. Once people were forgotten, so is one whose user column was not named: it could bring
+    their rows back unnoticed. So is a source with another action or reward column, unless `other_columns`
+    states that it means the same, and a source with ids if earlier ones had none, or the reverse, unless
+    `other_ids` states that its rows are new.
     With `replaces`, rows come in the place of records that have their id and another action, reward or key.
     With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
     that are new at the source; `ordered_by` is the column of a table of a database that tells which are. It
@@ -78,7 +83,8 @@ def ingest(
         raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     records = connection.records
     source = _with_order(source, ordered_by, managed=isinstance(records, ManagedRecords))
-    state = _check_before_reading(connection, source, users, other_columns, replaces)
+    stated = _Stated(users, other_columns, other_ids)
+    state = _check_before_reading(connection, source, stated, replaces)
     source = source.keyed_by(state.configuration.key_columns)
     by_decision = bool(state.configuration.by)
     warn_of_propensities(source.varying_propensity(), stacklevel=4, by_decision=by_decision)
@@ -131,7 +137,7 @@ def ingest(
     if batch_rows is not None:
         # A row far down that is refused must not leave the batches before it.
         _compare(connection, records, source, chunks(), remarks, result, None, replaces=replaces)
-    batches = _Batches(connection, records, source, actions, user_type, users, other_columns, replaces)
+    batches = _Batches(connection, records, source, actions, user_type, stated, replaces)
     for batch in _batches(chunks(), batch_rows):
         loaded, state = batches.load(batch, remarks, result.rows, progress)
         result = replace(_with_counts(result, loaded), served=state.served_action, head=state.head)
@@ -191,6 +197,24 @@ def _count_at_source(found: SourceIngest, result: Ingested, batch_rows: int | No
     )
 
 
+class _Stated(NamedTuple):
+    """What the caller states of a source; see `ingest`."""
+
+    users: UserColumn
+    other_columns: bool
+    other_ids: bool
+
+    def check(self, session: Session, source: Source, records: Records) -> None:
+        """Refuse a source that does not go with what the vault has, unless it is stated that it does."""
+        _refuse_unknown_users(session, self.users)
+        _refuse_no_users(source, self.users)
+        if not self.other_columns:
+            refuse_other_columns(session, source)
+        # An external vault knows the rows of a source by where they are.
+        if not self.other_ids and records.layout.holds_rows:
+            refuse_other_ids(session, source)
+
+
 class _Batches:
     """Loads batches of a source, each in a transaction of its own."""
 
@@ -201,13 +225,12 @@ class _Batches:
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
-        users: UserColumn,
-        other_columns: bool,
+        stated: "_Stated",
         replaces: bool,
     ) -> None:
         self._connection, self._records, self._source = connection, records, source
         self._actions, self._user_type = actions, user_type
-        self._users, self._other_columns, self._replaces = users, other_columns, replaces
+        self._stated, self._replaces = stated, replaces
         self._suppression: SuppressionList | None = None
 
     def load(
@@ -216,9 +239,7 @@ class _Batches:
         """Add the rows of a batch; return what became of them, and the new state."""
         connection = self._connection
         with connection.database.bulk_loading(), connection.writing() as transaction:
-            _refuse_unknown_users(transaction.session, self._users)  # some may be forgotten just now
-            if not self._other_columns:
-                refuse_other_columns(transaction.session, self._source)
+            self._stated.check(transaction.session, self._source, self._records)  # others may have written
             self._suppression = SuppressionList.read(transaction, self._suppression)
             loader = RecordLoader(
                 transaction,
@@ -307,15 +328,13 @@ def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:
 
 
 def _check_before_reading(
-    connection: VaultConnection, source: Source, users: UserColumn, other_columns: bool, replaces: bool
+    connection: VaultConnection, source: Source, stated: _Stated, replaces: bool
 ) -> State:
     """Refuse a source that cannot be ingested, before its rows are read."""
     if replaces:
         connection.records.check_corrections(source)
     with connection.reading() as transaction:
-        _refuse_unknown_users(transaction.session, users)
-        if not other_columns:
-            refuse_other_columns(transaction.session, source)
+        stated.check(transaction.session, source, connection.records)
         unrecognised = source.columns.id is None and tables.suppresses_any(transaction.session, "record")
         connection.records.check_source(transaction.session, source)
     if unrecognised:
@@ -334,6 +353,19 @@ def _refuse_unknown_users(session: Session, users: UserColumn) -> None:
             "people were forgotten here: name the user column (--user-column), so that their rows stay out;"
             " or, if the rows belong to no user, say so with no_user=True (--no-user)"
         )
+
+
+def _refuse_no_users(source: Source, users: UserColumn) -> None:
+    """Refuse rows without users unless that is stated: they could not get any later."""
+    if users == "none" or source.columns.user is not None:
+        return
+    likely = source.likely_user_columns
+    hint = f" ({listed(likely, 5)} may be it)" if likely else ""
+    raise VaultError(
+        "no person's rows could be found later, because no user column was named and the source has no column"
+        f" 'user': name it with user (--user-column){hint}, or, if the rows belong to no user, say so with"
+        " no_user=True (--no-user); nothing was ingested"
+    )
 
 
 def _actions(state: State, source: Source) -> tuple[Any, ...]:

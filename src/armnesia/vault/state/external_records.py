@@ -236,10 +236,10 @@ class ExternalRecords(Records):
             sums.append(counted.sums)
             if has_more:
                 notes.append(f"{where}: there are rows that are not counted yet: run {each.ingest_command}")
-            if counted.n_left_out:
+            if number := counted.n_left_out:
+                rows, are = ("row", "is") if number == 1 else ("rows", "are")
                 notes.append(
-                    f"{where}: {counted.n_left_out} rows of forgotten people or records are still present;"
-                    f" {remedy}"
+                    f"{where}: {number} {rows} of forgotten people or records {are} still present; {remedy}"
                 )
         if not complete:
             return problems, notes

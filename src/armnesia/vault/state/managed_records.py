@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import counted
 from armnesia.core.progress import RowCounter
 from armnesia.core.units import UNIT
 from armnesia.logs import Source
@@ -189,7 +190,8 @@ class ManagedRecords(Records):
         """Compare the sums of the rows with the statistics."""
         problems = statistics_problems(decisions, state, scan.sums, "the vault's rows")
         if scan.forgotten:
-            problems.append(f"records: {len(scan.forgotten)} rows of forgotten people or records are present")
+            kinds = ("row of forgotten people or records is", "rows of forgotten people or records are")
+            problems.append(f"records: {counted(len(scan.forgotten), *kinds)} present")
         return problems, []
 
     def matches(self, scan: RecordScan, state: State) -> bool:

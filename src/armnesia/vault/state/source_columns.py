@@ -1,6 +1,7 @@
-"""Which columns a vault has its actions and rewards from: other columns are not mixed with them unnoticed."""
+"""Which columns a vault has its actions, rewards and ids from: others are not mixed with them unnoticed."""
 
 import json
+from typing import Any
 
 from armnesia.core.errors import OtherColumnsError
 from armnesia.core.messages import listed
@@ -9,19 +10,25 @@ from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
-ROLES = ("action", "reward", "user")
 
+def columns_of(source: Source) -> dict[str, str | None]:
+    """The columns of a source that later sources are compared with; a source may have no user column.
 
-def columns_of(source: Source) -> dict[str, str]:
-    """The columns of a source that later sources are compared with; a source may have no user column."""
-    return {role: name for role, name in source.columns.named().items() if role in ROLES}
+    None says that it has no id column: sources that were stored before ids were compared do not say.
+    """
+    return {**source.columns.named(), "id": source.columns.id}
 
 
 def known_columns(session: Session, role: str) -> list[str]:
     """The columns that have had a role in the sources so far."""
+    return sorted(name for name in _stored_columns(session, role) if name)
+
+
+def _stored_columns(session: Session, role: str) -> set[Any]:
+    """What is stored of a role, None included."""
     try:
         described = [json.loads(text)["columns"] for _, text in tables.read_table(session, "source")]
-        return sorted({columns[role] for columns in described if columns.get(role)})
+        return {columns[role] for columns in described if role in columns}
     except (ValueError, TypeError, LookupError, AttributeError):
         raise changed_values() from None
 
@@ -43,3 +50,27 @@ def refuse_other_columns(session: Session, source: Source) -> None:
                 role,
                 names,
             )
+
+
+def refuse_other_ids(session: Session, source: Source) -> None:
+    """Refuse a source without an id column where earlier ones had one, or the reverse.
+
+    A row that came in by its id is not recognised by its content, and would count twice.
+    """
+    stored, name = _stored_columns(session, "id"), source.columns.id
+    if not stored or bool(name) in map(bool, stored):
+        return
+    if name is None:
+        known = known_columns(session, "id")
+        found = f"the vault knows its rows by the ids in column {listed(known)}, and this source has none"
+        remedy = "name the id column (--id-column)"
+    else:
+        known = []
+        found = f"the vault knows its rows by their contents, and would know those of this source by {name!r}"
+        remedy = "leave the id column (--id-column) out, as before"
+    raise OtherColumnsError(
+        f"{found}, so that rows which are there already would count twice: {remedy}; or, if none of the rows"
+        " is in the vault, say so with other_ids=True (--other-ids); nothing was ingested",
+        "id",
+        known,
+    )
