@@ -80,6 +80,10 @@ class DatabaseError(VaultError):
     """The database of a vault cannot be reached, or refused an operation of its own."""
 
 
+class UnpinnedError(DatabaseError):
+    """The head of an earlier change cannot be pinned beside the keys. Nothing was read or changed."""
+
+
 class UnfinishedError(VaultError):
     """A part of what was asked is done, and stays; the message says what is left."""
 

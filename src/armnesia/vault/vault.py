@@ -343,7 +343,8 @@ class Vault:
         """Answer several requests in one transaction: faster than one by one, with the same results.
 
         Each has its own ledger entry and certificate. One that is refused leaves nothing and does not harm
-        the others: its error stands in its place. An error is raised only if nothing at all was changed.
+        the others: its error stands in its place. An error is raised only if nothing at all was changed; if
+        the new head cannot be pinned, an `UnfinishedError` stands in the place of every one that is done.
         """
         return forget_many(self._connection, requests)
 

@@ -28,11 +28,11 @@ EntryNumber = Annotated[int, Path(ge=1, lt=2**63, description="The number of a l
 class Deletion(Body):
     """Whom to forget: people, or single records by their id; everything else has the vault's default."""
 
-    users: list[Name] | None = Field(None, min_length=1, examples=[["user-3"]])
-    records: list[Name] | None = Field(None, min_length=1)
+    users: list[Name] | None = Field(None, min_length=1, fail_fast=True, examples=[["user-3"]])
+    records: list[Name] | None = Field(None, min_length=1, fail_fast=True)
     exactly: bool = Field(False, description="The names are meant as they are, whatever is spelled alike.")
     unlearner: str | None = Field(None, max_length=100, examples=["rollback"])
-    unlearner_options: dict[str, float | int | str | bool] | None = None
+    unlearner_options: dict[str, float | int | str | bool] | None = Field(None, max_length=20)
     epsilon: float | None = Field(None, ge=0)
     delta: float | None = Field(None, ge=0, le=1)
     dry_run: bool = Field(False, description="Say what would be done, and do nothing.")

@@ -46,9 +46,9 @@ class OpenDsrRequest(BaseModel):
     subject_request_id: Annotated[str, Field(pattern=_UUID)]
     subject_request_type: Annotated[str, Field(examples=["erasure"])]
     submitted_time: AwareDatetime
-    subject_identities: Annotated[list[Identity], Field(min_length=1)]
+    subject_identities: Annotated[list[Identity], Field(min_length=1, fail_fast=True)]
     api_version: str | None = None
-    status_callback_urls: Annotated[list[str], Field(max_length=10)] = []
+    status_callback_urls: Annotated[list[str], Field(max_length=10, fail_fast=True)] = []
     extensions: dict[str, dict[str, Any]] | None = None
 
 

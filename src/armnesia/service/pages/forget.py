@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError
+from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, UnfinishedError
 from armnesia.service.pages.certificate_files import current, zipped
 from armnesia.service.pages.names import NamesError, checked_names, typed_names, uploaded_names
 from armnesia.service.pages.preview import guarantee_sentence, preview_request, shown_places
@@ -158,6 +158,8 @@ async def _forget(service: Service, asked: ForgetRequest, job: Job) -> None:
         is_refusal = isinstance(error, ArmnesiaError | Problem) and not isinstance(error, DatabaseError)
         job.refusal = sentence_of(error) if is_refusal else _FAILED
         job.stage, job.names = "refused" if is_refusal else "unknown", ()
+        if isinstance(error, UnfinishedError):
+            job.stage = "unfinished"
         return
     job.result = {name: value for name, value in result.to_dict().items() if name != "certificate"}
     await _open_certificates(service, job)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, UnfinishedError, UnpinnedError, VaultError
 from armnesia.core.files import atomic_write
 from armnesia.vault.ledger.ledger import Head
 
@@ -54,10 +54,16 @@ class PinnedHead:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise VaultError(
-                f"the head could not be pinned in {str(self.path)!r}: {error.strerror}; the change to the"
-                " vault is committed"
+            raise UnpinnedError(
+                f"the head could not be pinned in {str(self.path)!r}: {error.strerror}"
             ) from None
+
+    def write_committed(self, head: Head) -> None:
+        """As `write`, for the head of a change that is committed: if it fails, the error says that too."""
+        try:
+            self.write(head)
+        except VaultError as error:
+            raise UnfinishedError(f"{error}; the change to the vault is committed") from None
 
     def read(self) -> Head | None:
         """The pinned head; None if none was pinned yet."""
