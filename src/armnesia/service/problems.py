@@ -16,6 +16,7 @@ from armnesia.core.errors import (
     ArmnesiaError,
     ChangedRecordError,
     ChangedSourceError,
+    DamagedDatabaseError,
     DatabaseError,
     ImpossibleDeletionError,
     InvalidInputError,
@@ -31,6 +32,7 @@ from armnesia.core.errors import (
     UnsupportedError,
     VaultBusyError,
     VaultError,
+    is_exhausted,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -122,6 +124,7 @@ KINDS = {
     ),
     "vault-busy": Kind(503, "Another process is changing the vault; nothing was changed, try again.", 1),
     "too-busy": Kind(503, "Too many requests are waiting; nothing was changed, try again.", 1),
+    "out-of-files": Kind(503, "The service has no open files or no memory left; try again.", 1),
     "vault-unreadable": Kind(
         503, "The vault cannot be read, nor can tokens be checked; armnesia verify and status say more.", 5
     ),
@@ -132,6 +135,7 @@ KINDS = {
 _BY_CLASS: Mapping[type[ArmnesiaError], str] = {
     VaultBusyError: "vault-busy",
     DatabaseError: "database-unavailable",
+    DamagedDatabaseError: "vault-unreadable",
     UnpinnedError: "head-not-pinned",
     UnfinishedError: "done-unpinned",
     SimilarNameError: "similar-name",
@@ -215,11 +219,13 @@ def problem_of(error: BaseException) -> Problem:
     """
     if isinstance(error, Problem):
         return error
+    if is_exhausted(error):
+        return Problem("out-of-files")
     known = (_BY_CLASS[kind] for kind in type(error).__mro__ if kind in _BY_CLASS)
     return Problem(next(known, "internal-error"))
 
 
-def unreadable(error: ArmnesiaError) -> Problem:
+def unreadable(error: Exception) -> Problem:
     """What is told of a vault that cannot be read, whatever was asked of it.
 
     >>> unreadable(VaultError("the vault was changed")).status

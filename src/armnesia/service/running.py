@@ -14,6 +14,7 @@ from fastapi import Request
 
 from armnesia.service.idempotency import Answers
 from armnesia.service.metrics import Metrics
+from armnesia.service.problems import problem_of
 from armnesia.service.settings import Settings
 from armnesia.service.structured_log import described, log
 from armnesia.service.tokens import TokenGuard
@@ -24,6 +25,8 @@ from armnesia.vault.keys.canonical_json import utc_now
 _Result = TypeVar("_Result")
 SECONDS_TO_END = 10.0
 """For what is left to do when no request is being answered any more."""
+_SECONDS_TO_VERIFY_AGAIN = 300.0
+"""After a verification that could not be finished: the reason may be gone."""
 
 
 @dataclass
@@ -33,6 +36,8 @@ class Verified:
     time: str
     holds: bool
     problems: int
+    failure: str | None = None
+    """The kind of problem that kept it from being finished."""
 
 
 @dataclass
@@ -52,6 +57,7 @@ class Service:
         self.sweeps: list[Callable[[], None]] = [self.answers.sweep]
         """What is kept in memory for a time is forgotten by these."""
         self.guard = TokenGuard(self.worker, self.settings)
+        self._pin_file: int | None = None
         self._ended = threading.Event()
         self._always: list[asyncio.Task[None]] = []
         self._begun: set[asyncio.Task[None]] = set()
@@ -61,9 +67,19 @@ class Service:
         """Whether all threads and tasks are there that have to be."""
         return self.worker.is_alive and not any(task.done() for task in self._always)
 
+    def state_of_pin(self, file: int | None) -> str:
+        """Whether the file of the pinned head is the one that was there at the start: it is never replaced."""
+        if file == self._pin_file is not None:
+            return "ok"
+        state = "missing" if file is None else "recreated"
+        log("pinned head", {"state": state}, logging.WARNING)
+        return state
+
     @asynccontextmanager
     async def running(self, *others: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
         """Run the threads of the vault, and whatever works in the background until it is cancelled."""
+        with self.open_vault() as vault:
+            self._pin_file = vault.pin_file
         self.worker.__enter__()
         verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
         self._always = [asyncio.create_task(work()) for work in (self._upkeep, *others)]
@@ -120,16 +136,20 @@ class Service:
     def _verify(self) -> None:
         """Verify the vault from time to time, through a connection of its own."""
         while True:
-            begun = time.monotonic()
+            begun, pause = time.monotonic(), self.settings.verify_hours * 3600
             try:
                 with self.open_vault() as vault:
                     found = vault.verify(progress=self._go_on)
                 self.verified = Verified(utc_now(), found.holds, len(found.problems))
-                log("verified", {"holds": found.holds, "problems": len(found.problems)})
+                level = logging.INFO if found.holds else logging.WARNING
+                log("verified", {"holds": found.holds, "problems": len(found.problems)}, level)
             except Exception as error:
                 if not self._ended.is_set():
-                    log("not verified", described(error))
-            if self._ended.wait(max(1.0, self.settings.verify_hours * 3600 - time.monotonic() + begun)):
+                    kind = problem_of(error).kind
+                    self.verified = Verified(utc_now(), False, 0, kind)
+                    log("not verified", {"problem": kind, **described(error)}, logging.WARNING)
+                    pause = min(pause, _SECONDS_TO_VERIFY_AGAIN)
+            if self._ended.wait(max(1.0, pause - time.monotonic() + begun)):
                 return
 
     def _go_on(self, rows: int) -> None:

@@ -431,6 +431,15 @@ class Vault:
         """The head of the ledger that this machine has seen last; None if it has seen none."""
         return self._connection.pinned_head.read()
 
+    @property
+    def pin_file(self) -> int | None:
+        """The number of the file with the pinned head; another one: it was removed, and written anew."""
+        return self._connection.pinned_head.file_number
+
+    def check_keys(self) -> None:
+        """Refuse a key file that is gone, or has lost keys since it was read."""
+        self._connection.check_keys()
+
     def pending_erasures(self) -> PendingErasures:
         """How many erasures are pending, and since when, after trying again to complete them."""
         return pending_erasures(self._connection)

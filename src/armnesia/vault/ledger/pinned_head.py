@@ -13,7 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armnesia.core.errors import InvalidInputError, UnfinishedError, UnpinnedError, VaultError
+from armnesia.core.errors import (
+    InvalidInputError,
+    UnfinishedError,
+    UnpinnedError,
+    VaultError,
+    refused_by_system,
+)
 from armnesia.core.files import atomic_write
 from armnesia.vault.ledger.ledger import Head
 
@@ -65,6 +71,14 @@ class PinnedHead:
         except VaultError as error:
             raise UnfinishedError(f"{error}; the change to the vault is committed") from None
 
+    @property
+    def file_number(self) -> int | None:
+        """The number that the file system gives the file; None if there is none."""
+        try:
+            return self.path.stat().st_ino
+        except OSError:
+            return None
+
     def read(self) -> Head | None:
         """The pinned head; None if none was pinned yet."""
         try:
@@ -76,7 +90,9 @@ class PinnedHead:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise VaultError(f"the pinned head {str(self.path)!r} cannot be read: {error.strerror}") from None
+            raise refused_by_system(
+                error, f"the pinned head {str(self.path)!r} cannot be read: {error.strerror}"
+            ) from None
 
     def _open(self, flags: int) -> int:
         """Open the file; refuse what is no plain file, and what others could change."""
