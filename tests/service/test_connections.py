@@ -179,7 +179,8 @@ def test_a_client_that_reads_slowly_gets_its_answers(served: Served, monkeypatch
     with connected(served.url, DOCUMENTS) as made:
         content, ended = bytearray(), time.monotonic() + 3.0
         while content.count(b"HTTP/1.1 200") < 100:
-            assert (part := made.recv(30_000)), "the connection was closed"
+            part = made.recv(30_000)
+            assert part, "the connection was closed"
             content += part
             time.sleep(0.05 * (time.monotonic() < ended))
 

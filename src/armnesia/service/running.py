@@ -57,6 +57,7 @@ class Service:
         self.sweeps: list[Callable[[], None]] = [self.answers.sweep]
         """What is kept in memory for a time is forgotten by these."""
         self.guard = TokenGuard(self.worker, self.settings)
+        self._previews = asyncio.Semaphore(max(1, self.settings.readers // 2))
         self._pin_file: int | None = None
         self._ended = threading.Event()
         self._always: list[asyncio.Task[None]] = []
@@ -67,8 +68,13 @@ class Service:
         """Whether all threads and tasks are there that have to be."""
         return self.worker.is_alive and not any(task.done() for task in self._always)
 
+    async def preview(self, function: Callable[[Vault], _Result]) -> _Result:
+        """Read what may take seconds: half of the readers are left to others."""
+        async with self._previews:
+            return await done(self.worker.read(function))
+
     def state_of_pin(self, file: int | None) -> str:
-        """Whether the file of the pinned head is the one that was there at the start: it is never replaced."""
+        """Whether the file of the pinned head is the one of the start: it is never replaced."""
         if file == self._pin_file is not None:
             return "ok"
         state = "missing" if file is None else "recreated"

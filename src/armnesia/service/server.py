@@ -7,8 +7,8 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 

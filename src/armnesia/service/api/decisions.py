@@ -40,7 +40,10 @@ async def list_decisions(
     """The arm that each decision serves, some decisions at a time."""
     service = service_of(request)
     found = await done(service.worker.read(lambda vault: vault.decisions()))
-    wanted = dict(_equation(text, found.by) for text in where)
+    equations = [_equation(text, found.by) for text in where]
+    wanted = dict(equations)
+    if len(wanted) < len(equations):
+        raise Problem("invalid-request", errors=[{"at": "query/where", "message": "a key is given twice"}])
     kept = [each for each in each_decision(found) if wanted.items() <= each["key"].items()]
     end = after + min(limit, service.settings.page)
     return answer(
@@ -140,6 +143,9 @@ def key_of(text: str) -> dict[str, str] | None:
     if text == ONLY:
         return None
     try:
-        return dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True))
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
     except ValueError:
         raise Problem("no-decision") from None
+    if len(dict(pairs)) < len(pairs):
+        raise Problem("no-decision")
+    return dict(pairs)

@@ -1,6 +1,6 @@
 """Forgetting people."""
 
-from concurrent.futures import Future
+from collections.abc import Awaitable
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
@@ -69,16 +69,16 @@ async def create_deletion(
         raise Problem("batch-too-large")
     asked = body.to_request()
     if body.dry_run:
-        found = await _or_where(body, service.worker.read(lambda vault: vault.preview(**vars(asked))))
+        found = await _or_where(body, service.preview(lambda vault: vault.preview(**vars(asked))))
         return answer(found.to_dict())
     place = (token.number, "deletions", idempotency_key)
     return await service.answers.once(place, await request.body(), lambda: _forget(service, body))
 
 
-async def _or_where(body: Deletion, answered: "Future[_Result]") -> _Result:
+async def _or_where(body: Deletion, answered: Awaitable[_Result]) -> _Result:
     """The answer of the vault; if it refuses names, the problem says at which places they stand."""
     try:
-        return await done(answered)
+        return await answered
     except (SimilarNameError, InvalidNameError) as error:
         refused = error.similar.keys() if isinstance(error, SimilarNameError) else {error.name}
         message = "spelled nearly as one that the vault holds"
@@ -104,7 +104,7 @@ _REASONS: dict[NameReason, str] = {
 
 
 async def _forget(service: Service, body: Deletion) -> JSONResponse:
-    result = await _or_where(body, service.worker.forget(body.to_request()))
+    result = await _or_where(body, done(service.worker.forget(body.to_request())))
     facts = result.to_dict()
     where = f"/v1/deletions/{facts['sequence']}"
     return answer(facts, 200 if result.repeated else 201, Location=where)

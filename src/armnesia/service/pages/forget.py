@@ -57,7 +57,7 @@ async def preview(request: Request, visitor: Signed) -> Response:
     try:
         names = checked_names(await _names(form), service_of(request).settings.names)
         prepared = Prepared(kind, names)
-        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
+        found = await service_of(request).preview(lambda vault: preview_request(vault, prepared))
     except InvalidInputError as error:
         return _form(request, NamesError.of(error), field(form, "names"), field(form, "column"), kind)
     prepared.found = found
@@ -78,17 +78,17 @@ async def choose_spelling(request: Request, visitor: Signed) -> Response:
     """Preview a request again, by the spellings of the vault or by those that were typed."""
     form = await form_of(request)
     prepared = _prepared(visitor, field(form, "prepared"))
-    worker = service_of(request).worker
+    service = service_of(request)
     if field(form, "choice") == "vault":
-        before = await done(worker.read(lambda vault: preview_request(vault, prepared)))
+        before = await service.preview(lambda vault: preview_request(vault, prepared))
         misspelled = before.similar.keys() & set(before.preview.not_held)
         kept = [name for name in prepared.names if name not in misspelled]
         names = [*kept, *(other for others in before.similar.values() for other in others)]
-        prepared = Prepared(prepared.kind, checked_names(names, service_of(request).settings.names))
+        prepared = Prepared(prepared.kind, checked_names(names, service.settings.names))
     else:
         prepared = Prepared(prepared.kind, prepared.names, exactly=True)
     chosen = prepared
-    found = await done(worker.read(lambda vault: preview_request(vault, chosen)))
+    found = await service.preview(lambda vault: preview_request(vault, chosen))
     prepared.found = found
     return _to_preview(visitor, prepared)
 
@@ -106,7 +106,7 @@ async def show_preview(request: Request, visitor: Signed, number: str) -> Respon
         return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
     found, prepared.found = prepared.found, None
     if found is None:
-        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
+        found = await service_of(request).preview(lambda vault: preview_request(vault, prepared))
     own = found.own
     values = {
         "prepared": number,
