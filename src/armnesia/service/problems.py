@@ -225,7 +225,7 @@ def problem_of(error: BaseException) -> Problem:
     return Problem(next(known, "internal-error"))
 
 
-def unreadable(error: Exception) -> Problem:
+def unreadable(error: ArmnesiaError) -> Problem:
     """What is told of a vault that cannot be read, whatever was asked of it.
 
     >>> unreadable(VaultError("the vault was changed")).status

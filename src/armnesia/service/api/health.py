@@ -10,7 +10,7 @@ from starlette.responses import Response
 from armnesia.core.errors import ArmnesiaError
 from armnesia.service.answer_types import Health, Live
 from armnesia.service.api.answers import answer
-from armnesia.service.problems import responses, unreadable
+from armnesia.service.problems import problem_of, responses, unreadable
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.tokens import Route, access
 from armnesia.vault import PendingErasures, Role, Vault
@@ -65,8 +65,7 @@ async def health_facts(service: Service) -> dict[str, Any]:
     try:
         facts |= await done(service.worker.look(_facts))
     except (ArmnesiaError, OSError) as error:  # the seal is checked with the keys
-        kind = unreadable(error).kind
-        facts |= {"status": "failing", "database": kind, "keys": "unknown"}
+        facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
     else:
         facts["pin"] = service.state_of_pin(facts["pin"])
     if facts["pin"] in ("missing", "recreated"):
