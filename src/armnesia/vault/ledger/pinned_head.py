@@ -39,8 +39,11 @@ class PinnedHead:
     _known: tuple[bytes, Head] | None = field(default=None, init=False, repr=False, compare=False)
     """The line that this process last wrote or read, and its head: a cache."""
 
-    def write(self, head: Head) -> None:
-        """Pin this head unless a later one is pinned: processes may write in any order."""
+    def write(self, head: Head, *, committed: bool = False) -> None:
+        """Pin this head unless a later one is pinned: processes may write in any order.
+
+        `committed`: it is that of a change which was committed just now, and a failure says so.
+        """
         line = (str(head).ljust(_LENGTH - 1) + "\n").encode()
         try:
             try:
@@ -59,17 +62,15 @@ class PinnedHead:
                     self.__dict__["_known"] = (line, head)
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise UnpinnedError(
-                f"the head could not be pinned in {str(self.path)!r}: {error.strerror}"
-            ) from None
-
-    def write_committed(self, head: Head) -> None:
-        """As `write`, for the head of a change that is committed: if it fails, the error says that too."""
-        try:
-            self.write(head)
-        except VaultError as error:
-            raise UnfinishedError(f"{error}; the change to the vault is committed") from None
+        except (OSError, VaultError) as error:
+            said = str(error)
+            if isinstance(error, OSError):
+                said = f"the head could not be pinned in {str(self.path)!r}: {error.strerror}"
+            if committed:
+                raise UnfinishedError(f"{said}; the change to the vault is committed") from None
+            if isinstance(error, OSError):
+                raise UnpinnedError(said) from None
+            raise
 
     @property
     def file_number(self) -> int | None:

@@ -102,7 +102,7 @@ class VaultConnection:
         if transaction.stored is not None:
             self.checked, self.cached_state = transaction.stored, transaction.state
         if transaction.state.head != before.head:
-            self.pinned_head.write_committed(transaction.state.head)
+            self.pinned_head.write(transaction.state.head, committed=True)
 
     @contextmanager
     def _explaining_failures(self) -> Iterator[None]:

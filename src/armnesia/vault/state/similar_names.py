@@ -74,7 +74,8 @@ def refuse_similar_names(
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
-    near = partial(near_spellings, most=spellings_of_each(len(named)))
+    most = min(MOST_SPELLINGS, max(_LEAST_OF_ONE, _MOST_SPELLINGS // max(1, len(named))))
+    near = partial(near_spellings, most=most)
     same = partial(spellings_of_held, of_user=bool(target.users), user_type=user_type)
     spellings = (
         (name, spelling) for name, has_rows in named for spelling in (same(name) if has_rows else near(name))
@@ -117,15 +118,6 @@ def refuse_similar_names(
                 name,
                 "control",
             )
-
-
-def spellings_of_each(names: int) -> int:
-    """How many spellings of each name are compared, in a request for so many.
-
-    >>> [spellings_of_each(names) for names in (1, 400, 500, 1_000, 1_000_000)]
-    [1000, 1000, 800, 400, 400]
-    """
-    return min(MOST_SPELLINGS, max(_LEAST_OF_ONE, _MOST_SPELLINGS // max(1, names)))
 
 
 def _row_keys(
