@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from fastapi import Request
 
@@ -58,7 +59,9 @@ class Service:
         """What is kept in memory for a time is forgotten by these."""
         self.guard = TokenGuard(self.worker, self.settings)
         self._previews = asyncio.Semaphore(max(1, self.settings.readers // 2))
-        self._pin_file: int | None = None
+        self._pin: BinaryIO | None = None
+        """The file of the pinned head at the start, kept open so that no later one can get its number."""
+        self._state_of_pin = "ok"
         self._ended = threading.Event()
         self._always: list[asyncio.Task[None]] = []
         self._begun: set[asyncio.Task[None]] = set()
@@ -75,17 +78,18 @@ class Service:
 
     def state_of_pin(self, file: int | None) -> str:
         """Whether the file of the pinned head is the one of the start: it is never replaced."""
-        if file == self._pin_file is not None:
-            return "ok"
-        state = "missing" if file is None else "recreated"
-        log("pinned head", {"state": state}, logging.WARNING)
+        first = None if self._pin is None else os.fstat(self._pin.fileno()).st_ino
+        state = "missing" if file is None else "ok" if file == first else "recreated"
+        if state != self._state_of_pin:
+            log("pinned head", {"state": state}, logging.WARNING)
+        self._state_of_pin = state
         return state
 
     @asynccontextmanager
     async def running(self, *others: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
         """Run the threads of the vault, and whatever works in the background until it is cancelled."""
         with self.open_vault() as vault:
-            self._pin_file = vault.pin_file
+            self._pin = vault.open_pin()
         self.worker.__enter__()
         verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
         self._always = [asyncio.create_task(work()) for work in (self._upkeep, *others)]
@@ -96,6 +100,8 @@ class Service:
         finally:
             self._ended.set()
             await self._end(time.monotonic() + SECONDS_TO_END, verifying)
+            if self._pin is not None:
+                self._pin.close()
 
     async def _end(self, until: float, verifying: threading.Thread) -> None:
         """End everything that was begun; what has not ended by then is left to the end of the process."""

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnfinishedError
 from armnesia.core.messages import system_failure
@@ -435,6 +435,11 @@ class Vault:
     def pin_file(self) -> int | None:
         """The number of the file with the pinned head; another one: it was removed, and written anew."""
         return self._connection.pinned_head.file_number
+
+    def open_pin(self) -> BinaryIO | None:
+        """The file with the pinned head, opened for reading: while it is open, no other has its number."""
+        path = self._connection.pinned_head.path
+        return path.open("rb") if path.is_file() else None
 
     def check_keys(self) -> None:
         """Refuse a key file that is gone, or has lost keys since it was read."""
