@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tests.databases import Place
 
+_LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({0}, {0})); "
 MAIN = "from armnesia.cli.main import main; main()"
 
 
@@ -34,12 +35,12 @@ class Process:
 
 
 @contextmanager
-def serve_process(place: Place, *options: str) -> Iterator[Process]:
-    """Run `armnesia serve` on a free port."""
+def serve_process(place: Place, *options: str, files: int | None = None) -> Iterator[Process]:
+    """Run `armnesia serve` on a free port, with so many open files at most."""
     command = [
         sys.executable,
         "-c",
-        MAIN,
+        MAIN if files is None else _LIMITED.format(files) + MAIN,
         "serve",
         "--url",
         place.url,

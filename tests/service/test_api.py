@@ -137,6 +137,11 @@ def test_decisions_in_pages_and_by_key(sqlite_place: Place) -> None:
             assert answer.status_code == 404
             assert answer.json()["type"].endswith(":no-decision")
         assert http.get("/v1/decisions", params={"where": "page"}).status_code == 422
+        twice = http.get("/v1/decisions", params={"where": ["page=1", "page=2"]})
+        assert (twice.status_code, twice.json()["errors"][0]["at"]) == (422, "query/where")
+        held = found[3]["key"]["page"]
+        twisted = f"page=nowhere&page={quote(held, safe='')}"  # the last of them would be held
+        assert http.get(f"/v1/decisions/{quote(twisted, safe='')}").status_code == 404
 
 
 def test_the_one_decision_with_its_arms(served: Served) -> None:

@@ -4,7 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -144,3 +144,69 @@ def test_a_large_form_of_somebody_who_has_signed_in_is_refused_before_it_is_read
     sent = sent[:-2] + b"Cookie: armnesia_session=%s\r\n\r\n" % cookie["armnesia_session"].encode()
     with connected(served.url, sent) as made:
         assert made.recv(100).startswith(b"HTTP/1.1 413")
+
+
+DOCUMENTS = 100 * b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@contextmanager
+def not_reading(url: str) -> Iterator[socket.socket]:
+    """A client that asks for more than fits into the buffers, and reads nothing."""
+    parts = urlsplit(url)
+    with socket.socket() as made:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        made.settimeout(20)
+        made.connect((parts.hostname, parts.port))
+        made.sendall(DOCUMENTS)
+        yield made
+
+
+def test_a_client_that_does_not_read_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "WRITE_SECONDS", 0.5)
+    with served.http(None) as http:
+        length = len(http.get("/openapi.json").content)
+    with not_reading(served.url) as made:
+        time.sleep(2.5)
+        content = 0
+        with suppress(ConnectionError):
+            while part := made.recv(65536):
+                content += len(part)
+    assert content < 90 * length
+
+
+def test_a_client_that_reads_slowly_gets_its_answers(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "WRITE_SECONDS", 1.0)
+    with connected(served.url, DOCUMENTS) as made:
+        content, ended = bytearray(), time.monotonic() + 3.0
+        while content.count(b"HTTP/1.1 200") < 100:
+            part = made.recv(30_000)
+            assert part, "the connection was closed"
+            content += part
+            time.sleep(0.05 * (time.monotonic() < ended))
+
+
+def test_the_end_does_not_wait_for_a_client_that_does_not_read(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "ENDING_SECONDS", 0.5)
+    fill(sqlite_place)
+    with ExitStack() as clients:
+        with listening(create_app(sqlite_place.open, SETTINGS)) as url:
+            clients.enter_context(not_reading(url))
+            time.sleep(1.5)
+            ended = time.monotonic()
+        assert time.monotonic() - ended < 10
+
+
+def test_a_refused_request_does_not_hold_its_connection_by_its_body(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "ANSWERED_SECONDS", 0.5)
+    begun = time.monotonic()
+    sent = b"POST /v1/deletions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n"
+    with connected(served.url, sent) as made, suppress(ConnectionError):
+        assert made.recv(65536).startswith(b"HTTP/1.1 401")
+        for _ in range(300):
+            made.sendall(b"X")
+            time.sleep(0.05)
+    assert time.monotonic() - begun < 10

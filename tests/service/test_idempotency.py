@@ -44,6 +44,24 @@ def test_the_same_key_and_body_have_the_same_answer(
             assert somebody_else.post(path, json=body, headers=keyed()).content != first.content
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "other"),
+    [
+        ("/v1/deletions", {"users": [PEOPLE[0]]}, {"users": [PEOPLE[1]]}),
+        ("/v1/records", RECORDS, RECORDS | {"replace": True}),
+    ],
+)
+def test_a_dry_run_has_nothing_to_do_with_the_key(
+    served: Served, path: str, body: dict[str, Any], other: dict[str, Any]
+) -> None:
+    with served.http() as http:
+        first = http.post(path, json=body, headers=keyed())
+        dry = http.post(path, json=other | {"dry_run": True}, headers=keyed())
+        assert dry.status_code == 200
+        assert "idempotent-replayed" not in dry.headers
+        assert http.post(path, json=body, headers=keyed()).content == first.content
+
+
 def test_a_request_that_failed_can_be_sent_again(served: Served) -> None:
     with served.http() as http:
         refused = http.post("/v1/deletions", json={"users": [PEOPLE[2].upper()]}, headers=keyed())

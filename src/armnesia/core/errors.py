@@ -1,5 +1,6 @@
 """The error classes. A message names the parameter, the value it got and what would be accepted."""
 
+import errno
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, Self, TypeAlias
 
@@ -82,6 +83,14 @@ class VaultBusyError(VaultError):
 
 class DatabaseError(VaultError):
     """The database of a vault cannot be reached, or refused an operation of its own."""
+
+
+class DamagedDatabaseError(DatabaseError):
+    """The file of a vault's database is damaged, or is none."""
+
+
+class UnpinnedError(DatabaseError):
+    """The head of an earlier change cannot be pinned beside the keys. Nothing was read or changed."""
 
 
 class UnfinishedError(VaultError):
@@ -176,6 +185,23 @@ class ConfoundedLogWarning(UserWarning):
 
 class UnprovedCalibrationWarning(UserWarning):
     """The classic Gaussian calibration is used at ε > 1, where its proof does not apply."""
+
+
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether the system has no open files or no memory left, for a while."""
+    return isinstance(error, OSError) and error.errno in _EXHAUSTED
+
+
+def refused_by_system(error: OSError, sentence: str) -> VaultError:
+    """The error about a file of a vault that the system does not open: another time it may.
+
+    >>> type(refused_by_system(OSError(errno.EMFILE, "Too many open files"), "keys.json cannot be read"))
+    <class 'armnesia.core.errors.DatabaseError'>
+    """
+    return DatabaseError(sentence) if is_exhausted(error) else VaultError(sentence)
 
 
 def refuse_first(

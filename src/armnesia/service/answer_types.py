@@ -226,6 +226,8 @@ class Verified(TypedDict):
     time: str
     holds: bool
     problems: int
+    failure: str | None
+    """Why it could not be finished, which counts as one that does not hold; as the last part of a `type`."""
 
 
 class Health(TypedDict):
@@ -234,6 +236,9 @@ class Health(TypedDict):
     status: str
     database: str
     keys: str
+    """`ok`, `unreadable` if their file is gone or lacks some, or `unknown`."""
+    pin: str
+    """`ok`, `missing`, or `recreated` since the service started: then nobody knows what it said before."""
     pin_lag: int | None
     ledger_length: int | None
     pending_erasures: int | None

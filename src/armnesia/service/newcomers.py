@@ -18,7 +18,7 @@ class Connection(Protocol):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether it has neither sent a whole request nor an accepted token."""
+        """Whether it has not sent a whole request, or does not read the answer, and has no accepted token."""
 
     def give_up(self) -> None:
         """Close it at once."""

@@ -6,6 +6,7 @@ its class.
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, NamedTuple
 
 from fastapi.responses import JSONResponse
@@ -15,6 +16,7 @@ from armnesia.core.errors import (
     ArmnesiaError,
     ChangedRecordError,
     ChangedSourceError,
+    DamagedDatabaseError,
     DatabaseError,
     ImpossibleDeletionError,
     InvalidInputError,
@@ -29,10 +31,12 @@ from armnesia.core.errors import (
     UnfinishedErasureError,
     UnfinishedError,
     UnknownEntryError,
+    UnpinnedError,
     UnreadableSourceError,
     UnsupportedError,
     VaultBusyError,
     VaultError,
+    is_exhausted,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -133,8 +137,21 @@ KINDS = {
     "another-body": Kind(422, "The Idempotency-Key was used with another request; nothing was changed."),
     "too-many-requests": Kind(429, "The token was used for more requests than its rate allows.", 1),
     "internal-error": Kind(500, "The service failed; its log says where."),
+    "done-unpinned": Kind(
+        500,
+        "The request is done, and stays so; but the head of the ledger could not be pinned beside the keys:"
+        " once that file can be written, the same request gets its answer.",
+        5,
+    ),
+    "head-not-pinned": Kind(
+        503,
+        "The head of the ledger cannot be pinned beside the keys, and until then nothing is read or changed;"
+        " what was done before stays so.",
+        5,
+    ),
     "vault-busy": Kind(503, "Another process is changing the vault; nothing was changed, try again.", 1),
     "too-busy": Kind(503, "Too many requests are waiting; nothing was changed, try again.", 1),
+    "out-of-files": Kind(503, "The service has no open files or no memory left; try again.", 1),
     "vault-unreadable": Kind(
         503, "The vault cannot be read, nor can tokens be checked; armnesia verify and status say more.", 5
     ),
@@ -145,6 +162,9 @@ KINDS = {
 _BY_CLASS: Mapping[type[ArmnesiaError], str] = {
     VaultBusyError: "vault-busy",
     DatabaseError: "database-unavailable",
+    DamagedDatabaseError: "vault-unreadable",
+    UnpinnedError: "head-not-pinned",
+    UnfinishedError: "done-unpinned",
     SimilarNameError: "similar-name",
     OtherColumnsError: "other-columns",
     ChangedRecordError: "changed-record",
@@ -234,6 +254,8 @@ def problem_of(error: BaseException) -> Problem:
     """
     if isinstance(error, Problem):
         return error
+    if is_exhausted(error):
+        return Problem("out-of-files")
     known = (_BY_CLASS[kind] for kind in type(error).__mro__ if kind in _BY_CLASS)
     source = error.number if isinstance(error, SourceError) else None
     return Problem(next(known, "internal-error"), source=source)
@@ -265,8 +287,8 @@ def problem_of_validation(errors: Iterable[Mapping[str, Any]], known: frozenset[
         "invalid-request",
         errors=[
             {"at": "/".join(_shown(part, known) for part in each["loc"]), "message": _message(each)}
-            for each in errors
-        ][:_MOST_ERRORS],
+            for each in islice(errors, _MOST_ERRORS)
+        ],
     )
 
 

@@ -15,6 +15,12 @@ from armnesia.service.structured_log import log
 
 HEAD_SECONDS, BODY_SECONDS = 10.0, 60.0
 """For the head of a request, since the connection was made or the last answer ended; and for its body."""
+ANSWERED_SECONDS = 5.0
+"""For the rest of a body whose request is answered already: closed at once, the answer could be lost."""
+WRITE_SECONDS, LEAST_WRITTEN = 30.0, 16_384
+"""A client must read so many bytes of its answer in this time."""
+ENDING_SECONDS = 5.0
+"""The same, when the service ends."""
 
 
 class Protocol(H11Protocol):
@@ -29,6 +35,7 @@ class Protocol(H11Protocol):
         self.limit_concurrency = None  # checked here, because uvicorn would answer without our headers
         self._timed: object = None
         self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -40,8 +47,9 @@ class Protocol(H11Protocol):
         """Wait no longer."""
         super().connection_lost(exc)
         self._newcomers.discard(self)
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._writing):
+            if timer is not None:
+                timer.cancel()
 
     def handle_events(self) -> None:
         """Go on with what was received."""
@@ -55,6 +63,48 @@ class Protocol(H11Protocol):
         super().on_response_complete()
         if self._has_token:
             self._newcomers.discard(self)
+        if self.conn.their_state is h11.SEND_BODY:
+            self._close_after(ANSWERED_SECONDS)
+        if self.transport.is_closing():
+            self._watch_writing()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read its answer, but not for ever."""
+        super().pause_writing()
+        self._watch_writing()
+
+    def resume_writing(self) -> None:
+        """The client reads."""
+        super().resume_writing()
+        if self._writing is not None and not self.transport.is_closing():
+            self._writing.cancel()
+            self._writing = None
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection without a further request."""
+        super().timeout_keep_alive_handler()
+        self._watch_writing()
+
+    def shutdown(self) -> None:
+        """Close the connection when its request is answered."""
+        super().shutdown()
+        self._watch_writing(ENDING_SECONDS)
+
+    def _watch_writing(self, seconds: float | None = None) -> None:
+        """Give a connection up whose client does not read; the transport itself would wait for ever."""
+        if self._writing is not None:
+            self._writing.cancel()
+        size, pause = self.transport.get_write_buffer_size(), seconds or WRITE_SECONDS
+
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left and left > size - LEAST_WRITTEN:
+                log("answer not read", {})
+                self.transport.abort()
+            elif left:
+                self._watch_writing(seconds)
+
+        self._writing = self.loop.call_later(pause, look) if size else None
 
     @property
     def _has_token(self) -> bool:
@@ -62,8 +112,9 @@ class Protocol(H11Protocol):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether it has neither sent a whole request nor an accepted token."""
-        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self._has_token
+        """Whether it has not sent a whole request, or does not read the answer, and has no accepted token."""
+        is_slow = self.conn.their_state in (h11.IDLE, h11.SEND_BODY) or self.flow.write_paused
+        return is_slow and not self._has_token
 
     def give_up(self) -> None:
         """Close the connection at once, in favour of another."""
@@ -76,10 +127,17 @@ class Protocol(H11Protocol):
         if part is self._timed:
             return
         self._timed = part
+        self._close_after({h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(part))
+
+    def _close_after(self, seconds: float | None) -> None:
+        """Close the connection after this time, instead of what was said before; None: leave it open."""
         if self._timer is not None:
             self._timer.cancel()
-        seconds = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(part)
-        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.close)
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self._close)
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._watch_writing()
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         log("too many connections", {})

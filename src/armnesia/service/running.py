@@ -2,18 +2,20 @@
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from fastapi import Request
 
 from armnesia.service.idempotency import Answers
 from armnesia.service.metrics import Metrics
+from armnesia.service.problems import problem_of
 from armnesia.service.settings import Settings
 from armnesia.service.source_erasing import SourceErasing
 from armnesia.service.structured_log import described, log
@@ -25,6 +27,8 @@ from armnesia.vault.keys.canonical_json import utc_now
 _Result = TypeVar("_Result")
 SECONDS_TO_END = 10.0
 """For what is left to do when no request is being answered any more."""
+_SECONDS_TO_VERIFY_AGAIN = 300.0
+"""After a verification that could not be finished: the reason may be gone."""
 
 
 @dataclass
@@ -34,6 +38,8 @@ class Verified:
     time: str
     holds: bool
     problems: int
+    failure: str | None = None
+    """The kind of problem that kept it from being finished."""
 
 
 @dataclass
@@ -54,6 +60,10 @@ class Service:
         self.sweeps: list[Callable[[], None]] = [self.answers.sweep]
         """What is kept in memory for a time is forgotten by these."""
         self.guard = TokenGuard(self.worker, self.settings)
+        self._previews = asyncio.Semaphore(max(1, self.settings.readers // 2))
+        self._pin: BinaryIO | None = None
+        """The file of the pinned head at the start, kept open so that no later one can get its number."""
+        self._state_of_pin = "ok"
         self._ended = threading.Event()
         self._always: list[asyncio.Task[None]] = []
         self._begun: set[asyncio.Task[None]] = set()
@@ -63,9 +73,25 @@ class Service:
         """Whether all threads and tasks are there that have to be."""
         return self.worker.is_alive and not any(task.done() for task in self._always)
 
+    async def preview(self, function: Callable[[Vault], _Result]) -> _Result:
+        """Read what may take seconds: half of the readers are left to others."""
+        async with self._previews:
+            return await done(self.worker.read(function))
+
+    def state_of_pin(self, file: int | None) -> str:
+        """Whether the file of the pinned head is the one of the start: it is never replaced."""
+        first = None if self._pin is None else os.fstat(self._pin.fileno()).st_ino
+        state = "missing" if file is None else "ok" if file == first else "recreated"
+        if state != self._state_of_pin:
+            log("pinned head", {"state": state}, logging.WARNING)
+        self._state_of_pin = state
+        return state
+
     @asynccontextmanager
     async def running(self, *others: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
         """Run the threads of the vault, and whatever works in the background until it is cancelled."""
+        with self.open_vault() as vault:
+            self._pin = vault.open_pin()
         self.worker.__enter__()
         verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
         self._always = [asyncio.create_task(work()) for work in (self._upkeep, *others)]
@@ -76,6 +102,8 @@ class Service:
         finally:
             self._ended.set()
             await self._end(time.monotonic() + SECONDS_TO_END, verifying)
+            if self._pin is not None:
+                self._pin.close()
 
     async def _end(self, until: float, verifying: threading.Thread) -> None:
         """End everything that was begun; what has not ended by then is left to the end of the process."""
@@ -124,16 +152,20 @@ class Service:
     def _verify(self) -> None:
         """Verify the vault from time to time, through a connection of its own."""
         while True:
-            begun = time.monotonic()
+            begun, pause = time.monotonic(), self.settings.verify_hours * 3600
             try:
                 with self.open_vault() as vault:
                     found = vault.verify(progress=self._go_on)
                 self.verified = Verified(utc_now(), found.holds, len(found.problems))
-                log("verified", {"holds": found.holds, "problems": len(found.problems)})
+                level = logging.INFO if found.holds else logging.WARNING
+                log("verified", {"holds": found.holds, "problems": len(found.problems)}, level)
             except Exception as error:
                 if not self._ended.is_set():
-                    log("not verified", described(error))
-            if self._ended.wait(max(1.0, self.settings.verify_hours * 3600 - time.monotonic() + begun)):
+                    kind = problem_of(error).kind
+                    self.verified = Verified(utc_now(), False, 0, kind)
+                    log("not verified", {"problem": kind, **described(error)}, logging.WARNING)
+                    pause = min(pause, _SECONDS_TO_VERIFY_AGAIN)
+            if self._ended.wait(max(1.0, pause - time.monotonic() + begun)):
                 return
 
     def _go_on(self, rows: int) -> None:

@@ -1,11 +1,13 @@
 """Running the service on this machine."""
 
+import asyncio
 import ipaddress
 import logging
 import socket
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,8 +25,18 @@ from armnesia.service.settings import Settings
 from armnesia.service.structured_log import log, log_to
 from armnesia.vault import Vault
 
+with suppress(ImportError):  # absent on Windows
+    import resource
+
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _CONNECTIONS = 2_000
+_FILES = 8_192
+"""Open files that the process asks for, if the system allows it as many."""
+_FILES_OF_VAULT = 150
+"""Of the databases, keys and callbacks; connections leave so many to them."""
+_BACKLOG = 128
+"""So many connections are accepted in one step, before any of them can be closed again."""
+_HANDSHAKE_SECONDS = 5.0
 _NEWCOMERS, _NEWCOMERS_OF_ONE = 500, 100
 """Connections on which no token was accepted yet, in all and of one address; the others are for callers."""
 _SECONDS_TO_ANSWER = 20
@@ -150,6 +162,10 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
+        if self.config.is_ssl:
+            loop = asyncio.get_running_loop()  # uvicorn has no setting for this
+            handshaking = partial(loop.create_server, ssl_handshake_timeout=_HANDSHAKE_SECONDS)
+            loop.create_server = handshaking  # type: ignore[method-assign]
         try:
             await super().startup(sockets)
         except SystemExit:  # it has logged the reason
@@ -171,9 +187,36 @@ def _log_warning(message: object, category: type[Warning], *_: object, **__: obj
     log("warning", {"category": category.__name__})
 
 
+def _raised_file_limit() -> int:
+    """Raise the limit of open files towards what the system allows; returns how many there may be."""
+    if "resource" not in globals():
+        return _FILES
+    with suppress(OSError, ValueError):  # a sandbox may forbid it
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft == resource.RLIM_INFINITY:
+            return _FILES
+        wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+        if soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    with suppress(OSError, ValueError):
+        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 1_024
+
+
+def _connection_limits(files: int) -> tuple[int, int]:
+    """How many connections there may be with so many open files, and how many of them without a token.
+
+    >>> _connection_limits(8_192), _connection_limits(1_024), _connection_limits(256)
+    ((2000, 500), (618, 154), (50, 12))
+    """
+    room = max(50, files - _FILES_OF_VAULT - 2 * _BACKLOG)
+    return min(_CONNECTIONS, room), min(_NEWCOMERS, room // 4)
+
+
 def _configuration(app: object, address: Address, headers: Mapping[str, str]) -> uvicorn.Config:
     logging.getLogger("uvicorn.access").disabled = True  # it has paths and query strings
-    newcomers = Newcomers(_NEWCOMERS, None if address.behind_tls_proxy else _NEWCOMERS_OF_ONE)
+    most, most_new = _connection_limits(_raised_file_limit())
+    newcomers = Newcomers(most_new, None if address.behind_tls_proxy else _NEWCOMERS_OF_ONE)
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         host=address.host,
@@ -187,6 +230,8 @@ def _configuration(app: object, address: Address, headers: Mapping[str, str]) ->
         access_log=False,
         server_header=False,
         proxy_headers=False,  # whoever can connect could write them
-        limit_concurrency=_CONNECTIONS,
+        loop="asyncio",
+        backlog=_BACKLOG,
+        limit_concurrency=most,
         timeout_graceful_shutdown=_SECONDS_TO_ANSWER,
     )

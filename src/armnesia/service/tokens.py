@@ -110,11 +110,30 @@ class _StrictRequest(Request):
     """A request in whose JSON no field is given twice: two readers might believe different ones."""
 
     async def json(self) -> Any:
-        """The body; refused if a field is given twice."""
-        return json.loads(await self.body(), object_pairs_hook=_each_once)
+        """The body; refused if a field is given twice, or if it has too many parts."""
+        body = await self.body()
+        if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_PARTS:
+            raise Problem("batch-too-large")
+        if len(body) < _LARGE:
+            return _parsed(body)
+        return await asyncio.to_thread(_parsed, body)  # others are answered meanwhile
+
+
+_LARGE = 100_000
+_MOST_PARTS = 500_000
+"""Of a body: commas and opening brackets. Millions would take seconds, for which nobody else is answered."""
+_MOST_FIELDS = 1_000
+"""Of one object: each of them may be wrong, and is then an error of its own."""
+
+
+def _parsed(body: bytes) -> Any:
+    return json.loads(body, object_pairs_hook=_each_once)
 
 
 def _each_once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(fields) > _MOST_FIELDS:
+        message = f"an object has more than {_MOST_FIELDS:,} fields"
+        raise Problem("invalid-request", errors=[{"at": "body", "message": message}])
     found = dict(fields)
     if len(found) < len(fields):
         raise Problem("invalid-request", errors=[{"at": "body", "message": "a field is given twice"}])

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, VaultBusyError
+from armnesia.core.errors import ArmnesiaError, DatabaseError, UnfinishedError, VaultBusyError
 from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
 from armnesia.service.structured_log import described, log
@@ -219,6 +219,8 @@ class VaultWorker:
         for each, result in zip(group, results, strict=True):
             if isinstance(result, ArmnesiaError):
                 vault = _usable(vault, result)
+                if isinstance(result, UnfinishedError):  # whether its bytes have left the files is not told
+                    self._note_pending(True)
                 each.answer.set_exception(result)
                 continue
             if result.erasure == "pending":

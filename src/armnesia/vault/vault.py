@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnfinishedError
 from armnesia.core.messages import system_failure
@@ -357,7 +357,8 @@ class Vault:
         """Answer several requests in one transaction: faster than one by one, with the same results.
 
         Each has its own ledger entry and certificate. One that is refused leaves nothing and does not harm
-        the others: its error stands in its place. An error is raised only if nothing at all was changed.
+        the others: its error stands in its place. An error is raised only if nothing at all was changed; if
+        the new head cannot be pinned, an `UnfinishedError` stands in the place of every one that is done.
         """
         return forget_many(self._connection, requests)
 
@@ -443,6 +444,20 @@ class Vault:
     def pinned_head(self) -> Head | None:
         """The head of the ledger that this machine has seen last; None if it has seen none."""
         return self._connection.pinned_head.read()
+
+    @property
+    def pin_file(self) -> int | None:
+        """The number of the file with the pinned head; another one: it was removed, and written anew."""
+        return self._connection.pinned_head.file_number
+
+    def open_pin(self) -> BinaryIO | None:
+        """The file with the pinned head, opened for reading: while it is open, no other has its number."""
+        path = self._connection.pinned_head.path
+        return path.open("rb") if path.is_file() else None
+
+    def check_keys(self) -> None:
+        """Refuse a key file that is gone, or has lost keys since it was read."""
+        self._connection.check_keys()
 
     def pending_erasures(self) -> PendingErasures:
         """How many erasures are pending, and since when, after trying again to complete them."""

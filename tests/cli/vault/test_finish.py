@@ -126,7 +126,7 @@ def test_keys_and_exit_code_say_who_has_no_certificate(run: Any, vault: Path) ->
         1,
         {"folder": "out", "index": "out/index.csv", "written": 2, "pending": 2, "missing": 1},
     )
-    assert ",stranger,,,\n" in Path("out/index.csv").read_text(encoding="utf-8")
+    assert '"","stranger","","",""\n' in Path("out/index.csv").read_text(encoding="utf-8")
     Path("empty").mkdir(mode=0o755)
     Path("empty").chmod(0o755)  # whatever the umask is
     printed = run("certificate", "show", *users("u1", "stranger"), "--out-folder", "empty")

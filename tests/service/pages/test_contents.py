@@ -278,12 +278,39 @@ def test_certificates_to_issue_again_are_listed(sqlite_place: Place) -> None:
         ({"pending_erasures": 1, "oldest_pending_seconds": 864000.0}, "the oldest for 10 days"),
         ({"pin_lag": None}, "has kept no head"),
         ({"pin_lag": 3}, "3 entries behind"),
+        ({"pin": "recreated"}, "was removed and written anew"),
+        ({"keys": "unreadable"}, "Their file is gone"),
         (
-            {"verified": {"time": "2026-11-16T10:00:00.000000Z", "holds": False, "problems": 2}},
+            {
+                "verified": {
+                    "time": "2026-11-16T10:00:00.000000Z",
+                    "holds": False,
+                    "problems": 0,
+                    "failure": "x",
+                }
+            },
+            "could not be finished",
+        ),
+        (
+            {
+                "verified": {
+                    "time": "2026-11-16T10:00:00.000000Z",
+                    "holds": False,
+                    "problems": 2,
+                    "failure": None,
+                }
+            },
             "found 2 problems",
         ),
         (
-            {"verified": {"time": "2026-11-16T10:00:00.000000Z", "holds": True, "problems": 0}},
+            {
+                "verified": {
+                    "time": "2026-11-16T10:00:00.000000Z",
+                    "holds": True,
+                    "problems": 0,
+                    "failure": None,
+                }
+            },
             "found no problem",
         ),
         ({"database": "vault-busy", "keys": "unknown", "status": "failing"}, "could not be checked"),

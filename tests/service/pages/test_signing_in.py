@@ -293,3 +293,11 @@ def test_a_page_that_says_no_role_is_refused() -> None:
 
 def test_the_role_of_every_page_is_one() -> None:
     assert {each.role for each in GUARDED} == {str(Role.READER), str(Role.OPERATOR)}
+
+
+@pytest.mark.parametrize("charset", ["undefined", "no-such", "idna", "hex"])
+def test_a_form_in_an_encoding_that_is_none_is_refused(shared: Served, charset: str) -> None:
+    content = b'--x\r\nContent-Disposition: form-data; name="token"\r\n\r\nabc\xff\r\n--x--\r\n'
+    headers = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
+    with shared.http(None) as http:
+        assert http.post("/page/sign-in", content=content, headers=headers).status_code in (400, 401)

@@ -148,3 +148,10 @@ def test_control_characters() -> None:
     assert [has_control_characters(name) for name in ("ann", "a\u200bn", "a\tn", "cid\0", "\x85")] == [
         *(False, False, True, True, True)
     ]
+
+
+@pytest.mark.parametrize("length", [60, 100, 200])
+def test_names_of_look_alike_characters_have_no_more_spellings(length: int) -> None:
+    name = ("éñüØßſıKﬁ0O1lI-_ ." * length)[:length]
+    assert len(near_spellings(name)) <= 1_000
+    assert near_spellings(name, 400) == near_spellings(name)[:400]

@@ -156,6 +156,9 @@ def key_of(text: str) -> dict[str, str] | None:
     if text == ONLY:
         return None
     try:
-        return dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True))
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
     except ValueError:
         raise Problem("no-decision") from None
+    if len(dict(pairs)) < len(pairs):
+        raise Problem("no-decision")
+    return dict(pairs)

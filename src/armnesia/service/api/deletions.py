@@ -1,6 +1,6 @@
 """Forgetting people."""
 
-from concurrent.futures import Future
+from collections.abc import Awaitable
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
@@ -29,11 +29,11 @@ EntryNumber = Annotated[int, Path(ge=1, lt=2**63, description="The number of a l
 class Deletion(Body):
     """Whom to forget: people, or single records by their id; everything else has the vault's default."""
 
-    users: list[Name] | None = Field(None, min_length=1, examples=[["user-3"]])
-    records: list[Name] | None = Field(None, min_length=1)
+    users: list[Name] | None = Field(None, min_length=1, fail_fast=True, examples=[["user-3"]])
+    records: list[Name] | None = Field(None, min_length=1, fail_fast=True)
     exactly: bool = Field(False, description="The names are meant as they are, whatever is spelled alike.")
     unlearner: str | None = Field(None, max_length=100, examples=["rollback"])
-    unlearner_options: dict[str, float | int | str | bool] | None = None
+    unlearner_options: dict[str, float | int | str | bool] | None = Field(None, max_length=20)
     epsilon: float | None = Field(None, ge=0)
     delta: float | None = Field(None, ge=0, le=1)
     dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
@@ -70,16 +70,16 @@ async def create_deletion(
         raise Problem("batch-too-large")
     asked = body.to_request()
     if body.dry_run:
-        found = await _or_where(body, service.worker.read(lambda vault: vault.preview(**vars(asked))))
+        found = await _or_where(body, service.preview(lambda vault: vault.preview(**vars(asked))))
         return answer(found.to_dict())
     place = (token.number, "deletions", idempotency_key)
     return await service.answers.once(place, await request.body(), lambda: _forget(service, body))
 
 
-async def _or_where(body: Deletion, answered: "Future[_Result]") -> _Result:
+async def _or_where(body: Deletion, answered: Awaitable[_Result]) -> _Result:
     """The answer of the vault; if it refuses names, the problem says at which places they stand."""
     try:
-        return await done(answered)
+        return await answered
     except (SimilarNameError, InvalidNameError) as error:
         refused = error.similar.keys() if isinstance(error, SimilarNameError) else {error.name}
         message = "spelled nearly as one that the vault holds"
@@ -105,7 +105,7 @@ _REASONS: dict[NameReason, str] = {
 
 
 async def _forget(service: Service, body: Deletion) -> JSONResponse:
-    result = await _or_where(body, service.worker.forget(body.to_request()))
+    result = await _or_where(body, done(service.worker.forget(body.to_request())))
     facts = result.to_dict()
     facts |= source_steps(facts, may_erase=service.worker.may_erase_at_source)
     where = f"/v1/deletions/{facts['sequence']}"

@@ -44,7 +44,7 @@ async def live(request: Request) -> JSONResponse:
     **access(Role.READER, model=Health, answers={503: {**responses()[503], "model": Health}}),
 )
 async def health(request: Request) -> JSONResponse:
-    """Status 503 if the vault cannot be read or its last verification found problems."""
+    """Status 503 if the vault cannot be read, its keys are gone, or its last verification failed."""
     facts = await health_facts(service_of(request))
     return answer(facts, 503 if facts["status"] == "failing" else 200)
 
@@ -55,6 +55,7 @@ async def health_facts(service: Service) -> dict[str, Any]:
         "status": "ok",
         "database": "ok",
         "keys": "ok",
+        "pin": "unknown",
         "pin_lag": None,
         "ledger_length": None,
         "pending_erasures": None,
@@ -64,24 +65,40 @@ async def health_facts(service: Service) -> dict[str, Any]:
         "verified": None if service.verified is None else vars(service.verified),
     }
     try:
-        facts |= await done(service.worker.read(_facts))
-    except ArmnesiaError as error:  # the seal is checked with the keys
+        facts |= await done(service.worker.look(_facts))
+    except (ArmnesiaError, OSError) as error:  # the seal is checked with the keys
         facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
-    if not service.is_alive or (service.verified is not None and not service.verified.holds):
+    else:
+        facts["pin"] = service.state_of_pin(facts["pin"])
+    if facts["pin"] in ("missing", "recreated"):
+        facts["status"] = "degraded"
+    is_verified = service.verified is None or service.verified.holds
+    if not service.is_alive or not is_verified or facts["keys"] != "ok":
         facts["status"] = "failing"
     return facts
 
 
 def _facts(vault: Vault) -> dict[str, Any]:
-    pinned = vault.pinned_head  # before the head, which is pinned when it is read
+    pin, pinned = vault.pin_file, vault.pinned_head  # before the head, which is pinned when it is read
     head, pending = vault.head, vault.pending_erasures()
     return {
+        "keys": _state_of_keys(vault),
+        "pin": pin,
         "pin_lag": None if pinned is None else head.sequence - pinned.sequence,
         "ledger_length": head.sequence,
         "pending_erasures": pending.number,
         "oldest_pending_seconds": _age(pending),
         "sources": sources_due(vault),
     }
+
+
+def _state_of_keys(vault: Vault) -> str:
+    """Of their file: what this process has read of it would still do, until it ends."""
+    try:
+        vault.check_keys()
+    except ArmnesiaError:
+        return "unreadable"
+    return "ok"
 
 
 def _age(pending: PendingErasures) -> float | None:
@@ -106,7 +123,7 @@ async def metrics(request: Request) -> Response:
 async def _measure(service: Service) -> None:
     try:
         head, pending, sources = await done(
-            service.worker.read(
+            service.worker.look(
                 lambda vault: (vault.head.sequence, vault.pending_erasures().number, sources_due(vault))
             )
         )

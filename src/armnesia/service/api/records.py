@@ -46,6 +46,7 @@ class Records(Body):
 
     rows: list[dict[str, Value]] = Field(
         min_length=1,
+        fail_fast=True,
         description="Objects with the same fields, those of key columns among them.",
         examples=[[{"id": "r-1", "action": "A", "reward": 1, "user": "user-3"}]],
     )

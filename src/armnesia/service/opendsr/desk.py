@@ -13,7 +13,13 @@ from typing import Any
 
 import httpx
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultBusyError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    DatabaseError,
+    InvalidInputError,
+    UnfinishedError,
+    VaultBusyError,
+)
 from armnesia.service.opendsr.processor import Processor, called_host
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.source_erasing import sources_due
@@ -112,7 +118,7 @@ class Desk:
             return request
         try:
             done = await asyncio.wrap_future(self._worker.forget(ForgetRequest(users=request.users)))
-        except (DatabaseError, VaultBusyError):
+        except (DatabaseError, UnfinishedError, VaultBusyError):  # the next time has the answer
             raise
         except ArmnesiaError as error:
             self._refused[request.id] = self._now() + _RETRY_REFUSED

@@ -51,9 +51,9 @@ class OpenDsrRequest(BaseModel):
     subject_request_id: Annotated[str, Field(pattern=_UUID)]
     subject_request_type: Annotated[str, Field(examples=["erasure"])]
     submitted_time: AwareDatetime
-    subject_identities: Annotated[list[Identity], Field(min_length=1)]
+    subject_identities: Annotated[list[Identity], Field(min_length=1, fail_fast=True)]
     api_version: str | None = None
-    status_callback_urls: Annotated[list[str], Field(max_length=10)] = []
+    status_callback_urls: Annotated[list[str], Field(max_length=10, fail_fast=True)] = []
     extensions: dict[str, dict[str, Any]] | None = None
 
 
@@ -262,6 +262,10 @@ def _subject_request(body: OpenDsrRequest, processor: Processor, controller: str
     for url in body.status_callback_urls:
         if not processor.may_call(url):
             raise _refusal("status_callback_urls", "must be https, at a host that the processor has declared")
+    try:
+        submitted = body.submitted_time.astimezone(UTC)
+    except OverflowError:
+        raise _refusal("submitted_time", "must be in the years 1 to 9999 of UTC") from None
     users = sorted({_name(each, processor) for each in body.subject_identities})
     now = datetime.now(UTC)
     return SubjectRequest(
@@ -269,7 +273,7 @@ def _subject_request(body: OpenDsrRequest, processor: Processor, controller: str
         status=PENDING,
         controller=controller,
         received=time_text(now),
-        submitted=time_text(body.submitted_time),
+        submitted=time_text(submitted),
         due=time_text(now + timedelta(days=processor.days)),
         begin=time_text(now + timedelta(hours=processor.delay_hours)),
         regulation=body.regulation,

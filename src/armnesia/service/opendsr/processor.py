@@ -117,11 +117,12 @@ def called_host(url: str) -> str | None:
     try:
         parts, called = urlsplit(url), httpx.URL(url)
         host, port = parts.hostname or "", parts.port
-    except (ValueError, httpx.InvalidURL):
+        called_there = (called.host, called.port or 443)
+    except (ValueError, httpx.InvalidURL):  # also a name that IDNA forbids
         return None
     if parts.username is not None or parts.password is not None or parts.fragment or not host:
         return None
-    if parts.scheme != "https" or (called.host, called.port or 443) != (host, port or 443):
+    if parts.scheme != "https" or called_there != (host, port or 443):
         return None
     name = f"[{host}]" if ":" in host else host
     return name if port in (None, 443) else f"{name}:{port}"

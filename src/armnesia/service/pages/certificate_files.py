@@ -19,7 +19,7 @@ def current(vault: Vault, opened: OpenedFor) -> Certificate:
 def zipped(vault: Vault, certificates: Sequence[OpenedFor]) -> bytes:
     """Numbered files, whose names tell nobody whose they are, and an index for the operator only."""
     index, content = io.StringIO(), io.BytesIO()
-    rows = csv.writer(index, lineterminator="\n")
+    rows = csv.writer(index, lineterminator="\n", quoting=csv.QUOTE_ALL)
     rows.writerow(["file", "name", "entry", "erasure", "held"])
     issued = {
         number: vault.certificate_of_entry(number) for number in {each.sequence for each in certificates}

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError
+from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, UnfinishedError
 from armnesia.service.pages.certificate_files import current, zipped
 from armnesia.service.pages.names import NamesError, checked_names, typed_names, uploaded_names
 from armnesia.service.pages.preview import guarantee_sentence, preview_request, shown_places
@@ -58,7 +58,7 @@ async def preview(request: Request, visitor: Signed) -> Response:
     try:
         names = checked_names(await _names(form), service_of(request).settings.names)
         prepared = Prepared(kind, names)
-        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
+        found = await service_of(request).preview(lambda vault: preview_request(vault, prepared))
     except InvalidInputError as error:
         return _form(request, NamesError.of(error), field(form, "names"), field(form, "column"), kind)
     prepared.found = found
@@ -79,17 +79,17 @@ async def choose_spelling(request: Request, visitor: Signed) -> Response:
     """Preview a request again, by the spellings of the vault or by those that were typed."""
     form = await form_of(request)
     prepared = _prepared(visitor, field(form, "prepared"))
-    worker = service_of(request).worker
+    service = service_of(request)
     if field(form, "choice") == "vault":
-        before = await done(worker.read(lambda vault: preview_request(vault, prepared)))
+        before = await service.preview(lambda vault: preview_request(vault, prepared))
         misspelled = before.similar.keys() & set(before.preview.not_held)
         kept = [name for name in prepared.names if name not in misspelled]
         names = [*kept, *(other for others in before.similar.values() for other in others)]
-        prepared = Prepared(prepared.kind, checked_names(names, service_of(request).settings.names))
+        prepared = Prepared(prepared.kind, checked_names(names, service.settings.names))
     else:
         prepared = Prepared(prepared.kind, prepared.names, exactly=True)
     chosen = prepared
-    found = await done(worker.read(lambda vault: preview_request(vault, chosen)))
+    found = await service.preview(lambda vault: preview_request(vault, chosen))
     prepared.found = found
     return _to_preview(visitor, prepared)
 
@@ -107,7 +107,7 @@ async def show_preview(request: Request, visitor: Signed, number: str) -> Respon
         return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
     found, prepared.found = prepared.found, None
     if found is None:
-        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
+        found = await service_of(request).preview(lambda vault: preview_request(vault, prepared))
     own = found.own
     values = {
         "prepared": number,
@@ -159,6 +159,8 @@ async def _forget(service: Service, asked: ForgetRequest, job: Job) -> None:
         is_refusal = isinstance(error, ArmnesiaError | Problem) and not isinstance(error, DatabaseError)
         job.refusal = sentence_of(error) if is_refusal else _FAILED
         job.stage, job.names = "refused" if is_refusal else "unknown", ()
+        if isinstance(error, UnfinishedError):
+            job.stage = "unfinished"
         return
     facts = {name: value for name, value in result.to_dict().items() if name != "certificate"}
     job.result = {**facts, **source_steps(facts, may_erase=service.worker.may_erase_at_source)}

@@ -52,11 +52,19 @@ def _database(facts: dict[str, Any]) -> Finding:
 def _keys(facts: dict[str, Any]) -> Finding:
     if facts["keys"] == "ok":
         return Finding("Keys", "good", "They open the vault, and its seal is unbroken.")
+    if facts["keys"] == "unreadable":
+        sentence = "Their file is gone, or lacks some: copy it from your backup before this service ends."
+        return Finding("Keys", "bad", sentence)
     return Finding("Keys", "bad", "They could not be checked, because the vault cannot be read.")
 
 
 def _pin(facts: dict[str, Any]) -> Finding:
     lag = facts["pin_lag"]
+    if facts["pin"] == "recreated":
+        sentence = (
+            "Its file was removed and written anew: run armnesia verify --head with a head kept elsewhere."
+        )
+        return Finding("Pinned head", "bad", sentence)
     if lag is None:
         return Finding("Pinned head", "waiting", "This machine has kept no head of the ledger yet.")
     if lag == 0:
@@ -115,6 +123,11 @@ def _verified(facts: dict[str, Any]) -> Finding:
         return Finding(
             "Verification", "good", f"The last one, of {time_words(found['time'])}, found no problem."
         )
+    if found["failure"] is not None:
+        sentence = (
+            f"The last one, of {time_words(found['time'])}, could not be finished: armnesia verify says why."
+        )
+        return Finding("Verification", "bad", sentence)
     problems = counted(found["problems"], "problem")
     sentence = f"The last one, of {time_words(found['time'])}, found {problems}: armnesia verify names them."
     return Finding("Verification", "bad", sentence)

@@ -27,6 +27,7 @@ FORM_BYTES = 1_000_000
 TOKEN_FORM_BYTES = 4_000
 """The largest form of somebody who has not signed in."""
 _ROLE, _VISITOR, _FORM = "x-role", "armnesia.visitor", "armnesia.form"
+_NO_FORM = "The form could not be read; nothing was changed."
 _SENTENCES = {
     "forbidden": "The role of your token does not allow this; ask for a token of the role operator.",
     "too-many-requests": "Too many requests came from your token just now; wait a moment and try again.",
@@ -137,7 +138,10 @@ async def form_of(request: Request, most: int = FORM_BYTES) -> FormData:
     if _FORM not in request.scope:
         limit_body(request.scope, most)
         await request.body()
-        request.scope[_FORM] = await request.form(max_files=1, max_fields=50, max_part_size=most)
+        try:
+            request.scope[_FORM] = await request.form(max_files=1, max_fields=50, max_part_size=most)
+        except (ValueError, LookupError):  # in an encoding that is none
+            raise Refusal("invalid-request", _NO_FORM, 400) from None
     form: FormData = request.scope[_FORM]
     return form
 
@@ -159,7 +163,7 @@ def _told(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):  # of an address that somebody has typed
         error = Refusal("not-found", _SENTENCES["not-found"], 404)
     if isinstance(error, HTTPException):  # a form that is none
-        error = Refusal("invalid-request", "The form could not be read; nothing was changed.", 400)
+        error = Refusal("invalid-request", _NO_FORM, 400)
     if isinstance(error, Refusal):
         kind, sentence, status, headers = error.kind, error.sentence, error.status, {}
     else:

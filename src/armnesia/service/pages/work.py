@@ -13,6 +13,7 @@ from armnesia.vault import ForgetRequest
 
 _Kept = TypeVar("_Kept")
 Kind = Literal["users", "records"]
+Stage = Literal["waiting", "certificates", "unopened", "done", "refused", "unknown", "unfinished"]
 _NOUNS: Mapping[Kind, tuple[str, str]] = {"users": ("person", "people"), "records": ("record", "records")}
 
 
@@ -93,8 +94,9 @@ class Job:
     begun: str
     names: tuple[str, ...] = field(repr=False)
     """Kept until their certificates are opened."""
-    stage: Literal["waiting", "certificates", "unopened", "done", "refused", "unknown"] = "waiting"
-    """Unopened: it is forgotten, and the certificates are still to be opened. Unknown: the vault knows."""
+    stage: Stage = "waiting"
+    """Unopened: it is forgotten, and the certificates are still to be opened. Unknown: the vault knows.
+    Unfinished: it is forgotten, and the same request gets the certificates later."""
     result: Mapping[str, Any] | None = None
     """What the vault answered, without the certificate."""
     certificates: list[OpenedFor] = field(default_factory=list, repr=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from armnesia.core import files
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultError, refused_by_system
 
 _LARGEST = 1 << 24
 
@@ -54,7 +54,7 @@ def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _unreadable(path: Path, error: OSError) -> VaultError:
-    return VaultError(f"{path} cannot be read: {error.strerror}")
+    return refused_by_system(error, f"{path} cannot be read: {error.strerror}")
 
 
 def write(path: str | PathLike[str], text: str, *, replace: bool = False) -> None:

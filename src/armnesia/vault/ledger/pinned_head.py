@@ -13,7 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import (
+    InvalidInputError,
+    UnfinishedError,
+    UnpinnedError,
+    VaultError,
+    refused_by_system,
+)
 from armnesia.core.files import atomic_write
 from armnesia.vault.ledger.ledger import Head
 
@@ -33,8 +39,11 @@ class PinnedHead:
     _known: tuple[bytes, Head] | None = field(default=None, init=False, repr=False, compare=False)
     """The line that this process last wrote or read, and its head: a cache."""
 
-    def write(self, head: Head) -> None:
-        """Pin this head unless a later one is pinned: processes may write in any order."""
+    def write(self, head: Head, *, committed: bool = False) -> None:
+        """Pin this head unless a later one is pinned: processes may write in any order.
+
+        `committed`: it is that of a change which was committed just now, and a failure says so.
+        """
         line = (str(head).ljust(_LENGTH - 1) + "\n").encode()
         try:
             try:
@@ -53,11 +62,23 @@ class PinnedHead:
                     self.__dict__["_known"] = (line, head)
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise VaultError(
-                f"the head could not be pinned in {str(self.path)!r}: {error.strerror}; the change to the"
-                " vault is committed"
-            ) from None
+        except (OSError, VaultError) as error:
+            said = str(error)
+            if isinstance(error, OSError):
+                said = f"the head could not be pinned in {str(self.path)!r}: {error.strerror}"
+            if committed:
+                raise UnfinishedError(f"{said}; the change to the vault is committed") from None
+            if isinstance(error, OSError):
+                raise UnpinnedError(said) from None
+            raise
+
+    @property
+    def file_number(self) -> int | None:
+        """The number that the file system gives the file; None if there is none."""
+        try:
+            return self.path.stat().st_ino
+        except OSError:
+            return None
 
     def read(self) -> Head | None:
         """The pinned head; None if none was pinned yet."""
@@ -70,7 +91,9 @@ class PinnedHead:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise VaultError(f"the pinned head {str(self.path)!r} cannot be read: {error.strerror}") from None
+            raise refused_by_system(
+                error, f"the pinned head {str(self.path)!r} cannot be read: {error.strerror}"
+            ) from None
 
     def _open(self, flags: int) -> int:
         """Open the file; refuse what is no plain file, and what others could change."""

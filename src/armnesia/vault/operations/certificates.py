@@ -62,7 +62,7 @@ def save_certificates(
             held = "yes" if certificate.held else "no"
             rows.append([file, as_text(str(name)), certificate.body["sequence"], certificate.erasure, held])
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
+        csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
         private_files.write(index, text.getvalue())
     except VaultError as error:
         if written == 0:

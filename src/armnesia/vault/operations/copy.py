@@ -75,7 +75,7 @@ def copy_vault(
                     "the vault was changed while it was copied, and the copy would lack that; nothing was"
                     " copied: stop the processes that use the vault, and copy it again"
                 )
-    pinned_head_of(path).write(state.head)
+    pinned_head_of(path).write(state.head, committed=True)
     database.close()
     return Copied(state.vault, database.location, path, state.head, records)
 

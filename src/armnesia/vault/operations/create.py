@@ -117,7 +117,7 @@ def _create(
         to_ledger = tables.insert_entry(entry.sequence, entry.text, entry.hash)
         session.execute_together([to_ledger, *decisions, *statements])
     pinned_head = pinned_head_of(path.absolute())
-    pinned_head.write(state.head)
+    pinned_head.write(state.head, committed=True)
     return VaultConnection(database, keyring, path.absolute(), pinned_head, records)
 
 

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, UnsupportedError, VaultBusyError, VaultError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    DatabaseError,
+    UnfinishedError,
+    UnsupportedError,
+    VaultBusyError,
+    VaultError,
+)
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Budget, Guarantee, Level
@@ -170,17 +177,24 @@ def forget_many(
 ) -> list[Forgotten | ArmnesiaError]:
     """Answer requests in one transaction, in their order, each with a ledger entry and a certificate.
 
-    One that is refused leaves nothing and does not harm the others: its error stands in its place.
+    One that is refused leaves nothing and does not harm the others: its error stands in its place. If the new
+    head cannot be pinned, an UnfinishedError stands in the place of everyone that is done.
     """
     asked = [_or_error(_look_up_request, connection, request) for request in requests]
     if all(isinstance(each, ArmnesiaError) for each in asked):
         return [each for each in asked if isinstance(each, ArmnesiaError)]
-    with connection.writing() as transaction:
-        answered = _answer_in_groups(connection, transaction, asked)
+    unpinned: UnfinishedError | None = None
+    try:
+        with connection.writing() as transaction:
+            answered = _answer_in_groups(connection, transaction, asked)
+    except UnfinishedError as error:  # after the commit
+        unpinned = error.with_traceback(None)
     state = transaction.state
     if state.configuration.successors:
         warn_of_successors(state.configuration, _FORGET_THERE)
     erased = connection.erase(state.head)
+    if unpinned is not None:
+        return [each if isinstance(each, ArmnesiaError) else unpinned for each in answered]
     return [_stored_result(connection, state, erased, each) for each in answered]
 
 

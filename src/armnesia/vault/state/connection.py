@@ -102,7 +102,7 @@ class VaultConnection:
         if transaction.stored is not None:
             self.checked, self.cached_state = transaction.stored, transaction.state
         if transaction.state.head != before.head:
-            self.pinned_head.write(transaction.state.head)
+            self.pinned_head.write(transaction.state.head, committed=True)
 
     @contextmanager
     def _explaining_failures(self) -> Iterator[None]:
@@ -180,6 +180,13 @@ class VaultConnection:
                 raise
             self.all_keys = newer
             return stored.check_seal(newer)
+
+    def check_keys(self) -> None:
+        """Refuse a key file that is gone, or has lost keys since this process read it."""
+        if not Keyring.read(self.keys_path).extends(self.all_keys):
+            raise VaultError(
+                f"{self.keys_path} lacks keys that were in it: copy it from your backup of the keys"
+            )
 
     def schema_problems(self, session: Session, version: int = VERSION) -> list[str]:
         """Where the tables are not as armnesia creates them; an unknown version is taken for this one."""

@@ -13,6 +13,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.near_spellings import (
+    MOST_SPELLINGS,
     has_control_characters,
     near_spellings,
     spellings_of_held,
@@ -26,7 +27,9 @@ _AT_ONCE = 2000
 """Spellings that are looked up together."""
 _SHOWN = 3
 _MANY = 10
-"""Names: a request for more is compared before the lock is taken, which takes about two milliseconds each."""
+"""Names: a request for more is compared before the lock is taken, which takes some milliseconds each."""
+_MOST_SPELLINGS, _LEAST_OF_ONE = 400_000, 400
+"""Of all names of a request, and of each of very many: an address of 30 characters has fewer."""
 
 
 def records_compared_before(connection: VaultConnection, target: ErasureTarget) -> int | None:
@@ -71,11 +74,11 @@ def refuse_similar_names(
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
+    most = min(MOST_SPELLINGS, max(_LEAST_OF_ONE, _MOST_SPELLINGS // max(1, len(named))))
+    near = partial(near_spellings, most=most)
     same = partial(spellings_of_held, of_user=bool(target.users), user_type=user_type)
     spellings = (
-        (name, spelling)
-        for name, has_rows in named
-        for spelling in (same(name) if has_rows else near_spellings(name))
+        (name, spelling) for name, has_rows in named for spelling in (same(name) if has_rows else near(name))
     )
     similar: dict[str, tuple[str, ...]] = {}
     while some := list(islice(spellings, _AT_ONCE)):

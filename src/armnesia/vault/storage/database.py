@@ -10,7 +10,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
-from armnesia.core.errors import DatabaseError, InvalidInputError, VaultBusyError, VaultError
+from armnesia.core.errors import (
+    DamagedDatabaseError,
+    DatabaseError,
+    InvalidInputError,
+    VaultBusyError,
+    VaultError,
+)
 from armnesia.core.messages import any_of
 from armnesia.logs.urls import redacted
 from armnesia.vault.storage.digest_arrays import Columns, DigestArray
@@ -207,7 +213,9 @@ class Database(ABC):
 
 def database_error(location: str, meaning: str) -> VaultError:
     """Say in one sentence what a database refused."""
-    kind = VaultBusyError if meaning == IN_USE else DatabaseError
+    kind = DamagedDatabaseError if "damaged" in meaning else DatabaseError
+    if meaning == IN_USE:
+        return VaultBusyError(f"the vault {location!r} {meaning}")
     return kind(f"the vault {location!r} {meaning}")
 
 
