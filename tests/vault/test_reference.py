@@ -70,6 +70,9 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
         times = ("2026-11-15T10:42:07.123456Z",) * 4
         asked = subject_requests.SubjectRequest("id", "pending", "controller", *times, "gdpr", users=("ann",))
         found += [vault.add_subject_request(asked, b"body")]
+    erasing = Configuration(actions=("A", "B"), mode="external", may_erase_at_source=True)
+    with Vault.create(f"sqlite:///{tmp_path}/external.db", erasing) as vault:
+        found += [vault.preview_erasure()]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
     found += [Vault.restore(url, export), Vault.upgrade(url)]
     assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS

@@ -121,7 +121,7 @@ def ingest(
         warn_of_successors(state.configuration, "rows that come in here do not come in there")
     remarks = SourceRemarks(state, source, names)
     if not isinstance(records, ManagedRecords):
-        if state.configuration.may_erase_at_source:
+        if state.configuration.may_erase_at_source and state.configuration.plain_decimals:
             _warn_of_unerasable(source)
         found = SourceIngest(connection, source, actions, user_type, names, other_rows)
         with _saying_remedy():
