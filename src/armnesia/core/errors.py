@@ -97,6 +97,10 @@ class UnfinishedError(VaultError):
     """A part of what was asked is done, and stays; the message says what is left."""
 
 
+class CommittedUnpinnedError(UnfinishedError):
+    """A change is committed, and its head cannot be pinned beside the keys."""
+
+
 class SourceError(VaultError):
     """A source of an external vault that is in the way of a request. Nothing was changed.
 

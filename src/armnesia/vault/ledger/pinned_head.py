@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from armnesia.core.errors import (
+    CommittedUnpinnedError,
     InvalidInputError,
-    UnfinishedError,
     UnpinnedError,
     VaultError,
     refused_by_system,
@@ -67,7 +67,7 @@ class PinnedHead:
             if isinstance(error, OSError):
                 said = f"the head could not be pinned in {str(self.path)!r}: {error.strerror}"
             if committed:
-                raise UnfinishedError(f"{said}; the change to the vault is committed") from None
+                raise CommittedUnpinnedError(f"{said}; the change to the vault is committed") from None
             if isinstance(error, OSError):
                 raise UnpinnedError(said) from None
             raise
