@@ -332,8 +332,8 @@ def test_a_database_sends_few_rows(
     )
     source, counts = stored(table), list[int]()
 
-    def counting(self: Any, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
-        for piece in original(self, sql, parameters):
+    def counting(self: Any, sql: str, parameters: tuple[Any, ...] = (), **options: Any) -> Any:
+        for piece in original(self, sql, parameters, **options):
             counts.append(len(piece))
             yield piece
 

@@ -69,7 +69,7 @@ def test_without_tallies_a_damaged_index_gives_a_false_certificate(
 
 def test_without_near_spellings_misspelt_people_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: only the spelling of the request is looked up."""
-    monkeypatch.setattr(similar_names, "near_spellings", lambda _: [])
+    monkeypatch.setattr(similar_names, "near_spellings", lambda *_, **__: [])
     score = run("other spellings", 23, seed=2)
     assert len(score.missed) > 15
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from armnesia.core.errors import SimilarNameError, UnfinishedError, UnpinnedError
+from armnesia.core.errors import CommittedUnpinnedError, SimilarNameError, UnpinnedError
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import ForgetRequest
@@ -78,7 +78,7 @@ def test_everybody_in_a_group_is_told_the_truth(
         read_only_pin(True)
         held.release()
         told = [type(result) for result in results(answers)]
-        assert told == [UnfinishedError, UnfinishedError, UnfinishedError, SimilarNameError]
+        assert told == [CommittedUnpinnedError] * 3 + [SimilarNameError]
         alone = results([worker.forget(request) for request in asked[:1]])
         assert [type(result) for result in alone] == [UnpinnedError]
         read_only_pin(False)

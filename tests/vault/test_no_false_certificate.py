@@ -87,7 +87,7 @@ def forget_and_be_killed_before_pinning(place: Place) -> None:
     program = (
         "import os, signal, sys\n"
         "from armnesia.vault.ledger.pinned_head import PinnedHead\n"
-        "PinnedHead.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n" + _FORGET
+        "PinnedHead.write = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n" + _FORGET
     )
     done = subprocess.run([sys.executable, "-c", program, place.url, str(place.keys)], check=False)
     assert done.returncode == -signal.SIGKILL

@@ -202,6 +202,7 @@ class SourceErasures(TypedDict):
     purges_pending: int
     sources: list[SourceErasure]
     dropped: list[dict[str, int]]
+    deleted: list[dict[str, Any]] | None
     head: str
     last_run: ErasingRun | None
 

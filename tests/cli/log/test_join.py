@@ -81,7 +81,7 @@ def test_rows_are_selected_by_conditions(run: Any, tables: Path) -> None:
         (("--out", "log.txt"), "out must end in one of"),
         (("--out", "bought.csv"), "'bought.csv' exists already"),
         (("--metric", "nothing.csv"), "'nothing.csv' is not a file and matches none"),
-        (("--metric", "sqlite:///x.db"), "write the table of a database to Parquet first"),
+        (("--metric", "sqlite:///x.db"), "write the table of a database or lake to Parquet first"),
     ],
 )
 def test_bad_options_are_refused(run: Any, tables: Path, options: tuple[str, ...], message: str) -> None:

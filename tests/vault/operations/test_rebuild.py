@@ -142,7 +142,7 @@ def test_a_single_record_that_came_back_is_found(place: Place) -> None:
         vault.forget(records=["r5"])
         (gone,) = set(rows) - set(dumped(vault)["record"])
         change(vault, "INSERT INTO record VALUES (?, ?, ?, ?)", *gone)
-        assert any("1 rows of forgotten people or records" in p for p in vault.verify().problems)
+        assert any("1 row of forgotten people or records" in p for p in vault.verify().problems)
 
 
 @pytest.mark.parametrize("sql", ["UPDATE record SET arm = 7 WHERE arm = 1", "UPDATE record SET units = -1"])
