@@ -174,6 +174,7 @@ def test_a_client_that_does_not_read_is_given_up(served: Served, monkeypatch: py
     assert content < 90 * length
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_slowly_gets_its_answers(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "WRITE_SECONDS", 3.0)  # a busy machine may stop both for a second
     with connected(served.url, DOCUMENTS) as made:

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
 from tests.databases import Place
 from tests.service.certificates import issued
@@ -35,6 +36,7 @@ def test_the_limit_is_raised_as_far_as_it_may_be() -> None:
     assert limits(512, 1024) == [1024, 618, 154, 1024]
 
 
+@pytest.mark.slow
 def test_strangers_do_not_exhaust_the_open_files(sqlite_place: Place) -> None:
     """Also not in one burst; the process is started with a limit that it cannot raise."""
     tokens = fill(sqlite_place)
@@ -50,6 +52,7 @@ def test_strangers_do_not_exhaust_the_open_files(sqlite_place: Place) -> None:
         assert not [line for line in running.lines if "out of system resource" in line]
 
 
+@pytest.mark.slow
 def test_handshakes_that_do_not_end_are_given_up(sqlite_place: Place, tmp_path: Path) -> None:
     fill(sqlite_place)
     certificate, key = issued(tmp_path, names=("localhost",))

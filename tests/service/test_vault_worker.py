@@ -286,6 +286,7 @@ def test_the_facts_of_a_deletion_are_those_of_its_certificate(worker: VaultWorke
         assert vault.head == head
 
 
+@pytest.mark.slow
 def test_a_reader_of_another_process_stops_nobody(sqlite_place: Place) -> None:
     """It holds erasure back for long; that is tried again, without waiting, until it succeeds."""
     fill(sqlite_place)

@@ -60,7 +60,7 @@ def test_rows_of_people_go_and_all_others_stay(store: Store, number: int) -> Non
     assert store.eraser().plan(people) is None
 
 
-@pytest.mark.parametrize("number", [1, 50])
+@pytest.mark.parametrize("number", [1, pytest.param(50, marks=pytest.mark.slow)])
 def test_after_a_purge_no_file_has_a_name_or_a_reward(store: Store, number: int) -> None:
     rows = store.with_parts()
     # The first and last names in order, which are in the statistics of files, are among them.

@@ -89,6 +89,7 @@ def test_an_erasure_killed_at_any_step_is_finished(
     assert _FEWEST[kind] <= steps < _MOST
 
 
+@pytest.mark.slow
 def test_a_parquet_erasure_killed_between_two_files_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,7 +150,11 @@ def scratch() -> Iterator[Path]:
         yield Path(folder) / "log.parquet"
 
 
-WRITERS = ["dictionaries", "plain values", "bloom filters"]
+WRITERS = [
+    "dictionaries",
+    pytest.param("plain values", marks=pytest.mark.slow),
+    pytest.param("bloom filters", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -180,6 +184,7 @@ def test_random_rows_and_requests(data: st.DataObject, kind: str, writer: str) -
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
+@pytest.mark.slow
 @given(
     labels=st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8),
     near=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3),

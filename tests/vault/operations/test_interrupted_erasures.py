@@ -97,7 +97,7 @@ def test_a_request_killed_at_any_step_is_finished(
     pytest.fail(f"there are more than {_MOST} steps")
 
 
-@pytest.mark.parametrize(("kind", "step"), [("parquet", 14), ("parquet", 18), ("sqlite", 7), ("sqlite", 12)])
+@pytest.mark.parametrize(("kind", "step"), [("parquet", 14), ("sqlite", 7)])
 def test_a_request_killed_at_a_step_is_finished(
     kind: str, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
