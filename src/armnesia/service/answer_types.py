@@ -1,4 +1,4 @@
-"""The JSON of all answers: as the OpenAPI document describes it, and as the client returns it.
+"""The JSON of all answers of the API: as the OpenAPI document describes it, and as the client returns it.
 
 The keys are those of the `to_dict()` of the vault's results; a test compares them.
 """

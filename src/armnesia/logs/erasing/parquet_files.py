@@ -242,16 +242,14 @@ def _is_done(swap: FileSwap) -> bool:
         raise _changed(swap.path)
     if stamp_if_there(swap.staged) != swap.new:
         raise InvalidLogError(
-            f"rows of {swap.path!r} cannot be erased: the new file that was prepared is gone or has changed;"
-            " undo the erasure and plan it again"
+            f"rows of {swap.path!r} cannot be erased: the new file that was prepared is gone or has changed"
         )
     return False
 
 
 def _changed(path: str) -> InvalidLogError:
     return InvalidLogError(
-        f"rows of {path!r} cannot be erased: the file has changed since the erasure was planned; undo it and"
-        " plan it again"
+        f"rows of {path!r} cannot be erased: the file has changed since the erasure was planned"
     )
 
 

@@ -122,7 +122,7 @@ class _Layout:
     """How a file is written, as far as it says so itself."""
 
     def __init__(self, file: Any) -> None:
-        self._metadata, self._schema = file.metadata, file.schema
+        self._schema = file.schema
         self.metadata = dict(file.metadata.metadata or {})
         groups = range(file.metadata.num_row_groups)
         self._groups = [file.metadata.row_group(number) for number in groups]

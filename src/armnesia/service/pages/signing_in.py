@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from armnesia.service.newcomers import TOKEN
 from armnesia.service.pages.routing import (
     COOKIE,
     SIGN_IN,
@@ -60,7 +61,7 @@ async def sign_in(request: Request) -> Response:
         return rendered(request, "sign_in.html", values, status=429, headers={"Retry-After": str(wait)})
     digest = token_digest(field(await form_of(request, TOKEN_FORM_BYTES), "token"))
     try:
-        request.scope["armnesia.token"] = await service_of(request).guard.check_digest(digest)
+        request.scope[TOKEN] = await service_of(request).guard.check_digest(digest)
     except Problem as problem:
         if problem.kind != "unauthorized":
             limits.take_back(address)

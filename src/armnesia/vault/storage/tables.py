@@ -1,4 +1,4 @@
-"""All SQL on the tables of a vault.
+"""The SQL on the tables of a vault that all databases understand; the rest is in one module for each.
 
 Functions that read take a session. Functions that return a `Statement` are for the one batch of statements
 that ends a write transaction.
