@@ -71,7 +71,7 @@ def test_both_ways_to_retrain_give_the_same(place: Place) -> None:
     benchmark = load_benchmark()
     log = {"action": list("ABCDEABCAB"), "reward": [number / 10 for number in range(10)]}
     with place.create(Configuration(actions=benchmark.ACTIONS)) as vault:
-        vault.ingest(log)
+        vault.ingest(log, no_user=True)
         grouped, in_one_pass = (values(vault, sql) for sql in benchmark.RETRAINING.values())
     assert [int(value) for row in sorted(grouped) for value in row[1:]] == [int(v) for v in in_one_pass[0]]
 

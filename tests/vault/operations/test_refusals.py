@@ -176,7 +176,7 @@ def test_a_bad_row_far_down_leaves_nothing(place: Place, batch_rows: int | None)
         before = dumped(vault)
         log = bigger_log(50_010, reward=[0.5] * 50_009 + [1.5])
         with pytest.raises(ArmnesiaError, match=r"1\.5"):
-            vault.ingest(log, user="who", batch_rows=batch_rows)
+            vault.ingest(log, user="who", id="id", batch_rows=batch_rows)
         assert dumped(vault) == before
 
 
