@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 _PLAIN = frozenset({str, int, bool, type(None)})
+_MAPPINGS = (dict, Mapping)  # the first is nearly always it; the test of the second takes longer
 
 
 def json_value(value: Any) -> Any:
@@ -17,10 +18,10 @@ def json_value(value: Any) -> Any:
     """
     if type(value) in _PLAIN:  # nearly all values; tests of classes take longer
         return value
+    if isinstance(value, _MAPPINGS):
+        return {str(key): item if type(item) in _PLAIN else json_value(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

@@ -14,6 +14,7 @@ from starlette.types import Scope
 from armnesia import __version__
 from armnesia.core.errors import ArmnesiaError
 from armnesia.service.api import ROUTERS
+from armnesia.service.direct import DirectDeletions
 from armnesia.service.frame import Frame
 from armnesia.service.opendsr.desk import Desk
 from armnesia.service.opendsr.endpoints import router as opendsr_router
@@ -87,7 +88,8 @@ def create_app(
         background.append(app.state.desk.run)
     mount(app, secure_cookies=secure_cookies)
     _tell_problems(app)
-    app.add_middleware(
+    app.add_middleware(DirectDeletions, service=service, tell=_answer_to_error)
+    app.add_middleware(  # the last one added is the outermost
         Frame,
         tell=_answer_to,
         metrics=service.metrics,
@@ -104,11 +106,7 @@ def _tell_problems(app: FastAPI) -> None:
     fields: set[str] = set()
 
     async def of_error(request: Request, error: Exception) -> Response:
-        problem = problem_of(error)
-        cause = error.__cause__ if error is problem else error
-        own = {} if cause is None else described(cause)
-        request.scope["armnesia.problem"] = {"problem": problem.kind, **own}
-        return _answer_to(request.scope, problem)
+        return _answer_to_error(request.scope, error)
 
     async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -129,6 +127,15 @@ def _tell_problems(app: FastAPI) -> None:
     app.add_exception_handler(Problem, of_error)
     app.add_exception_handler(HTTPException, of_status)
     app.add_exception_handler(RequestValidationError, of_validation)
+
+
+def _answer_to_error(scope: Scope, error: Exception) -> Response:
+    """The answer to a request that failed; what the log tells of it is noted."""
+    problem = problem_of(error)
+    cause = error.__cause__ if error is problem else error
+    own = {} if cause is None else described(cause)
+    scope["armnesia.problem"] = {"problem": problem.kind, **own}
+    return _answer_to(scope, problem)
 
 
 def _answer_to(scope: Scope, problem: Problem) -> Response:

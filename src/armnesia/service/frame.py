@@ -72,8 +72,7 @@ class Frame:
             route = scope["path"]
         seconds = time.perf_counter() - exchange.begun
         method = scope["method"] if scope["method"] in _METHODS else ""  # any text can be sent as a method
-        self._metrics.requests.labels(method, route, exchange.status).inc()
-        self._metrics.seconds.labels(route).observe(seconds)
+        self._metrics.observe_request(method, route, exchange.status, seconds)
         facts = {
             "request": exchange.id,
             "method": method,

@@ -5,23 +5,25 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, BinaryIO, TypeVar
 
 from fastapi import Request
 
 from armnesia.service.idempotency import Answers
 from armnesia.service.metrics import Metrics
-from armnesia.service.problems import problem_of
+from armnesia.service.problems import Problem, problem_of
 from armnesia.service.settings import Settings
 from armnesia.service.source_erasing import SourceErasing
 from armnesia.service.structured_log import described, log
 from armnesia.service.tokens import TokenGuard
 from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Forgotten, Vault
+from armnesia.vault import ForgetRequest, Forgotten, Vault
 from armnesia.vault.keys.canonical_json import utc_now
 
 _Result = TypeVar("_Result")
@@ -61,6 +63,11 @@ class Service:
         """What is kept in memory for a time is forgotten by these."""
         self.guard = TokenGuard(self.worker, self.settings)
         self._previews = asyncio.Semaphore(max(1, self.settings.readers // 2))
+        self._asked: list[tuple[ForgetRequest, asyncio.Future[Forgotten]]] = []
+        """Requests to forget that were read in this step of the loop."""
+        self._answered: deque[tuple[Future[Forgotten], asyncio.Future[Forgotten]]] = deque()
+        """Those that were answered since the last step; whoever waits is told in the next one."""
+        self._is_woken = False
         self._pin: BinaryIO | None = None
         """The file of the pinned head at the start, kept open so that no later one can get its number."""
         self._state_of_pin = "ok"
@@ -77,6 +84,59 @@ class Service:
         """Read what may take seconds: half of the readers are left to others."""
         async with self._previews:
             return await done(self.worker.read(function))
+
+    async def forget(self, request: ForgetRequest) -> Forgotten:
+        """Forget people, together with whoever asks in the same step of the loop.
+
+        Handed over one by one, the first would be alone in its transaction, and whoever waits for an answer
+        would be woken one by one.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._asked:
+            loop.call_soon(self._hand_over, loop)
+        waiting: asyncio.Future[Forgotten] = loop.create_future()
+        self._asked.append((request, waiting))
+        return await waiting
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give the vault what was asked for."""
+        asked, self._asked = self._asked, []
+        for request, waiting in asked:
+            if waiting.cancelled():
+                continue
+            try:
+                answer = self.worker.forget(request)
+            except Problem as error:
+                waiting.set_exception(error)
+                continue
+            waiting.add_done_callback(partial(_cancel_with, answer))
+            answer.add_done_callback(partial(self._note_answer, loop, waiting))
+
+    def _note_answer(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        waiting: "asyncio.Future[Forgotten]",
+        answer: "Future[Forgotten]",
+    ) -> None:
+        """Have whoever waits told, in the thread of the loop; called in that of the vault."""
+        self._answered.append((answer, waiting))
+        if not self._is_woken:  # noted before this is looked at, and told after it is unset: none is left
+            self._is_woken = True
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._tell_answers)
+
+    def _tell_answers(self) -> None:
+        self._is_woken = False
+        while self._answered:
+            answer, waiting = self._answered.popleft()
+            if waiting.done():  # cancelled
+                continue
+            if answer.cancelled():
+                waiting.cancel()
+            elif (error := answer.exception()) is not None:
+                waiting.set_exception(error)
+            else:
+                waiting.set_result(answer.result())
 
     def state_of_pin(self, file: int | None) -> str:
         """Whether the file of the pinned head is the one of the start: it is never replaced."""
@@ -178,6 +238,12 @@ def service_of(request: Request) -> Service:
     """The service that a request was sent to."""
     service: Service = request.app.state.service
     return service
+
+
+def _cancel_with(answer: "Future[Forgotten]", waiting: "asyncio.Future[Forgotten]") -> None:
+    """Do not begin what nobody waits for any more."""
+    if waiting.cancelled():
+        answer.cancel()
 
 
 async def done(answer: "Future[_Result]") -> _Result:

@@ -60,7 +60,8 @@ class Limited(logging.Filter):
 
 def log(event: str, facts: Mapping[str, Any], level: int = logging.INFO) -> None:
     """Write a line."""
-    LOGGER.log(level, event, extra={"facts": dict(facts)})
+    if LOGGER.isEnabledFor(level):  # not by Logger.log, which looks for the caller in the stack
+        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra={"facts": facts}))
 
 
 def described(error: BaseException) -> dict[str, str]:

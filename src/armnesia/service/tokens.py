@@ -12,6 +12,7 @@ from fastapi import Depends, Request, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
+from starlette.types import Scope
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.service.newcomers import TOKEN
@@ -22,6 +23,8 @@ from armnesia.vault import Role, Token, Tokens
 from armnesia.vault.tokens import token_digest
 
 _ROLE = "x-role"
+_AUTHORISED = "armnesia.authorised"
+"""Where the scope of a request has the role for which its token was found to be strong enough."""
 _BEARER = HTTPBearer(auto_error=False, description="A token, made by `armnesia token create`.")
 
 
@@ -82,10 +85,15 @@ class TokenGuard:
         return found
 
     async def _refresh(self) -> None:
+        if self._is_fresh():  # most often
+            return
         async with self._reading:
-            if time.monotonic() - self._read_at >= self._settings.token_seconds:
+            if not self._is_fresh():
                 self._tokens = await self._read()
                 self._read_at = time.monotonic()
+
+    def _is_fresh(self) -> bool:
+        return time.monotonic() - self._read_at < self._settings.token_seconds
 
     async def _read(self) -> Tokens:
         try:
@@ -94,9 +102,10 @@ class TokenGuard:
             raise unreadable(error) from error
 
     def _bucket(self, number: int) -> Bucket:
-        rate, burst = self._settings.rate, self._settings.burst
-        new = Bucket(rate, burst, burst, time.monotonic())
-        return self._buckets.setdefault(number, new)
+        if number not in self._buckets:
+            rate, burst = self._settings.rate, self._settings.burst
+            self._buckets[number] = Bucket(rate, burst, burst, time.monotonic())
+        return self._buckets[number]
 
     async def note_uses(self) -> None:
         """Note in the vault how often tokens were used since the last time."""
@@ -114,19 +123,21 @@ class _StrictRequest(Request):
         body = await self.body()
         if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_PARTS:
             raise Problem("batch-too-large")
-        if len(body) < _LARGE:
-            return _parsed(body)
-        return await asyncio.to_thread(_parsed, body)  # others are answered meanwhile
+        if len(body) < LARGE:
+            return parsed(body)
+        return await asyncio.to_thread(parsed, body)  # others are answered meanwhile
 
 
-_LARGE = 100_000
+LARGE = 100_000
+"""Bodies of so many bytes are not read in the thread that answers."""
 _MOST_PARTS = 500_000
 """Of a body: commas and opening brackets. Millions would take seconds, for which nobody else is answered."""
 _MOST_FIELDS = 1_000
 """Of one object: each of them may be wrong, and is then an error of its own."""
 
 
-def _parsed(body: bytes) -> Any:
+def parsed(body: bytes) -> Any:
+    """The JSON of a body; refused if a field is given twice."""
     return json.loads(body, object_pairs_hook=_each_once)
 
 
@@ -150,27 +161,33 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Check the token, then answer."""
         answer, extra = super().get_route_handler(), self.openapi_extra or {}
-        role = extra.get(_ROLE)
+        role = None if _ROLE not in extra else Role(extra[_ROLE])
         if role is None and extra.get("security") != []:
             raise TypeError(f"{self.path} must say which role it needs")
 
         async def answer_if_allowed(request: Request) -> Response:
             if role is not None:
-                await _authorise(request, Role(role))
+                await authorise(request.scope, role)
             return await answer(_StrictRequest(request.scope, request.receive))
 
         return answer_if_allowed
 
 
-async def _authorise(request: Request, role: Role) -> None:
-    """Refuse a request without a token, or with one of a role that is too weak."""
-    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+async def authorise(scope: Scope, role: Role) -> Token:
+    """The token of a request; refused without one, or with one of a role that is too weak."""
+    if scope.get(_AUTHORISED) is role:  # by a layer further out; its use is counted once
+        known: Token = scope[TOKEN]
+        return known
+    sent = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    scheme, _, text = sent.decode("latin-1").partition(" ")
     if scheme.lower() != "bearer":
         raise Problem("unauthorized")
-    guard: TokenGuard = request.app.state.service.guard
-    token = request.scope[TOKEN] = await guard.check(text.strip())
+    guard: TokenGuard = scope["app"].state.service.guard
+    token = scope[TOKEN] = await guard.check(text.strip())
     if not token.role.includes(role):
         raise Problem("forbidden")
+    scope[_AUTHORISED] = role
+    return token
 
 
 async def _caller(request: Request) -> Token:

@@ -17,8 +17,9 @@ from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.source_erasing import source_steps
 from armnesia.service.tokens import Caller, Route, access
-from armnesia.vault import ForgetRequest, Role
+from armnesia.vault import ForgetRequest, Role, Token
 
+PATH = "/v1/deletions"
 router = APIRouter(tags=["deletions"], route_class=Route)
 _Result = TypeVar("_Result")
 
@@ -53,7 +54,7 @@ _ANSWERS: dict[int, dict[str, Any]] = {
 
 
 @router.post(
-    "/v1/deletions",
+    PATH,
     summary="Forget people or records",
     **access(Role.OPERATOR, 409, 413, answers=_ANSWERS),
     status_code=201,
@@ -62,7 +63,13 @@ async def create_deletion(
     request: Request, token: Caller, body: Deletion, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Forget, with a certificate; the certificate of one name is opened for it."""
-    service = service_of(request)
+    return await answer_deletion(service_of(request), token, body, await request.body(), idempotency_key)
+
+
+async def answer_deletion(
+    service: Service, token: Token, body: Deletion, content: bytes, idempotency_key: str | None
+) -> Response:
+    """Answer a request to forget; `content` is its body as it was sent."""
     if (body.users is None) == (body.records is None):
         message = "exactly one of users and records must be given"
         raise Problem("invalid-request", errors=[{"at": "body", "message": message}])
@@ -73,7 +80,7 @@ async def create_deletion(
         found = await _or_where(body, service.preview(lambda vault: vault.preview(**vars(asked))))
         return answer(found.to_dict())
     place = (token.number, "deletions", idempotency_key)
-    return await service.answers.once(place, await request.body(), lambda: _forget(service, body))
+    return await service.answers.once(place, content, lambda: _forget(service, body, asked))
 
 
 async def _or_where(body: Deletion, answered: Awaitable[_Result]) -> _Result:
@@ -104,8 +111,8 @@ _REASONS: dict[NameReason, str] = {
 }
 
 
-async def _forget(service: Service, body: Deletion) -> JSONResponse:
-    result = await _or_where(body, done(service.worker.forget(body.to_request())))
+async def _forget(service: Service, body: Deletion, asked: ForgetRequest) -> JSONResponse:
+    result = await _or_where(body, service.forget(asked))
     facts = result.to_dict()
     facts |= source_steps(facts, may_erase=service.worker.may_erase_at_source)
     where = f"/v1/deletions/{facts['sequence']}"
