@@ -1,13 +1,18 @@
-"""HTTP as uvicorn speaks it, with limits of time, and with our own answers where uvicorn has its own."""
+"""HTTP as uvicorn speaks it, with limits of time and size, and our own answers where uvicorn has its own.
+
+The parser (llhttp, by httptools) reads requests that were sent before the answer to another one at once, has
+no limit for the length of a head, and takes headers that stand after a body for those of the request. All
+three are seen to here.
+"""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-import h11
+import httptools
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from armnesia.service.newcomers import TOKEN, Newcomers
 from armnesia.service.problems import Problem
@@ -21,9 +26,13 @@ WRITE_SECONDS, LEAST_WRITTEN = 30.0, 16_384
 """A client must read so many bytes of its answer in this time."""
 ENDING_SECONDS = 5.0
 """The same, when the service ends."""
+HEAD_BYTES = 65_536
+"""The head of a request, and whatever else is no body, may be so long, and a step more."""
+_STEP_BYTES = 4_096
+"""The parser gets so many bytes at once, because it makes a request of everything that it gets."""
 
 
-class Protocol(H11Protocol):
+class Protocol(HttpToolsProtocol):
     """A connection; one that sends no complete request in time is closed."""
 
     def __init__(
@@ -33,7 +42,16 @@ class Protocol(H11Protocol):
         self._headers, self._newcomers = headers, newcomers
         self._application, self._most = self.app, self.limit_concurrency
         self.limit_concurrency = None  # checked here, because uvicorn would answer without our headers
+        self._unread = bytearray()
+        """What was received behind requests that still wait for their answers."""
+        self._in_body = self._is_bad = False
+        self._has_moved_on = True
+        """Whether the last bytes ended a head, or had a part of a body."""
+        self._head_bytes = self._heads = 0
+        self._current: RequestResponseCycle | None = None
+        """The request that is being answered, or was last; `cycle` is the one that was received last."""
         self._timed: object = None
+        self._until: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
 
@@ -46,27 +64,103 @@ class Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         super().connection_lost(exc)
+        if self._current is not None and not self._current.response_complete:
+            self._current.disconnected = True  # uvicorn tells the last one received only
+            self._current.message_event.set()
+        self.pipeline.clear()
+        self._unread.clear()
         self._newcomers.discard(self)
         for timer in (self._timer, self._writing):
             if timer is not None:
                 timer.cancel()
 
-    def handle_events(self) -> None:
+    def data_received(self, data: bytes) -> None:
         """Go on with what was received."""
+        self._unset_keepalive_if_required()
+        if self._is_bad:
+            return
+        self._unread += data
+        self._read_on()
+        self._limit_time()
+
+    def _read_on(self) -> None:
+        """Parse what was received, until a request has to wait for the answer to another one."""
+        while self._unread and not (self._is_bad or self.pipeline or self.transport.is_closing()):
+            step = bytes(self._unread[:_STEP_BYTES])
+            del self._unread[:_STEP_BYTES]
+            self._parse(step)
+        if self._unread:
+            self.flow.pause_reading()
+
+    def _parse(self, data: bytes) -> None:
+        self._has_moved_on = False
+        try:
+            self.parser.feed_data(data)
+            self._head_bytes = 0 if self._has_moved_on else self._head_bytes + len(data)
+            if self._head_bytes > HEAD_BYTES:
+                raise httptools.HttpParserError("too long")
+        except httptools.HttpParserUpgrade:  # no other protocol is spoken here: answered, and then closed
+            self._is_bad = True
+            self.cycle.keep_alive = False
+        except httptools.HttpParserError:
+            self.logger.warning("Invalid HTTP request received.")
+            self._is_bad = True
+            if self._in_body and self.pipeline:
+                self.pipeline.popleft()  # the bad one; those before it are answered first
+            elif self._in_body or self._is_idle:
+                self.send_400_response("")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; those that stand after a body are left out."""
+        if not self._in_body:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head of a request is there."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if len(hosts) > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
+            raise ValueError("a request must have one Host header")  # the parser takes it for an error
         is_full = self._most is not None and len(self.connections) >= self._most
         self.app = self._refuse if is_full else self._application
-        super().handle_events()
-        self._limit_time()
+        super().on_headers_complete()
+        self._in_body = self._has_moved_on = True
+        self._heads += 1
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body is there."""
+        self._has_moved_on = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is there."""
+        self._in_body, self._has_moved_on = False, True
+        super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer a request: the first one, or the next one when the one before is answered."""
+        self._current = cycle
+        cycle.transport = cast(asyncio.Transport, _JoinedWriting(self.transport, cycle))
+        super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         """Wait for the next request; whoever has a token is no newcomer any more."""
-        super().on_response_complete()
+        if self._current is not None:
+            cast(_JoinedWriting, self._current.transport).flush()
         if self._has_token:
             self._newcomers.discard(self)
-        if self.conn.their_state is h11.SEND_BODY:
-            self._close_after(ANSWERED_SECONDS)
+        super().on_response_complete()
         if self.transport.is_closing():
             self._watch_writing()
+        elif self._is_bad:
+            if self._is_idle:
+                self.send_400_response("")
+        elif self._in_body and self._is_idle:
+            self._close_after(ANSWERED_SECONDS)
+        else:
+            if self._unread:
+                self._unset_keepalive_if_required()
+                self._read_on()
+            self._limit_time()
 
     def pause_writing(self) -> None:
         """Wait for the client to read its answer, but not for ever."""
@@ -107,13 +201,18 @@ class Protocol(H11Protocol):
         self._writing = self.loop.call_later(pause, look) if size else None
 
     @property
+    def _is_idle(self) -> bool:
+        """Whether every request is answered whose head was received."""
+        return not self.pipeline and (self._current is None or self._current.response_complete)
+
+    @property
     def _has_token(self) -> bool:
-        return self.scope is not None and TOKEN in self.scope
+        return self._current is not None and TOKEN in self._current.scope
 
     @property
     def is_waited_for(self) -> bool:
         """Whether it has not sent a whole request, or does not read the answer, and has no accepted token."""
-        is_slow = self.conn.their_state in (h11.IDLE, h11.SEND_BODY) or self.flow.write_paused
+        is_slow = self._in_body or self._is_idle or self.flow.write_paused
         return is_slow and not self._has_token
 
     def give_up(self) -> None:
@@ -123,19 +222,32 @@ class Protocol(H11Protocol):
 
     def _limit_time(self) -> None:
         """Limit the time of a part of the request; more bytes of the same part gain no time."""
-        part = self.conn.their_state
-        if part is self._timed:
-            return
-        self._timed = part
-        self._close_after({h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(part))
+        seconds = None
+        if self._in_body and not self.pipeline:
+            seconds = BODY_SECONDS
+        elif self._is_idle:
+            seconds = HEAD_SECONDS
+        part = (self._heads, self._in_body, seconds is None)
+        if part != self._timed:
+            self._timed = part
+            self._close_after(seconds)
 
     def _close_after(self, seconds: float | None) -> None:
         """Close the connection after this time, instead of what was said before; None: leave it open."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None if seconds is None else self.loop.call_later(seconds, self._close)
+        self._until = None if seconds is None else self.loop.time() + seconds
+        if self._until is not None and (self._timer is None or self._timer.when() > self._until):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self.loop.call_at(self._until, self._close_if_late)
 
-    def _close(self) -> None:
+    def _close_if_late(self) -> None:
+        """Close the connection; or look again later, which takes less than a new timer for each request."""
+        self._timer = None
+        if self._until is None:
+            return
+        if self.loop.time() < self._until:
+            self._timer = self.loop.call_at(self._until, self._close_if_late)
+            return
         self.transport.close()
         self._watch_writing()
 
@@ -145,16 +257,46 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Tell that what was received is no request."""
-        answer = self._told("no-http")
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # and not in the middle of an answer
-            start = h11.Response(
-                status_code=answer.status_code, headers=answer.raw_headers, reason=b"Bad Request"
-            )
-            events = (start, h11.Data(data=bytes(answer.body)), h11.EndOfMessage())
-            self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
+        if self._in_body:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if not (self._in_body and self.cycle.response_started):  # and not after an answer, or in one
+            answer = self._told("no-http")
+            lines = [b"%b: %b\r\n" % header for header in answer.raw_headers]
+            self.transport.write(b"".join([STATUS_LINE[400], *lines, b"\r\n", answer.body]))
         self.transport.close()
 
     def _told(self, kind: str) -> Response:
         answer = Problem(kind).response()
         answer.headers.update({**self._headers, "Connection": "close"})
         return answer
+
+
+class _JoinedWriting:
+    """Writes the head of an answer with the first part of its body: each write is a call of the system."""
+
+    def __init__(self, transport: asyncio.Transport, cycle: RequestResponseCycle) -> None:
+        self._transport, self._cycle = transport, cycle
+        self._head: bytes | None = None
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        """Write; the first part of an answer, which is its head, waits for the next one."""
+        if self._cycle.response_started and self._head is None:  # before that: 100 Continue
+            self._head = data
+        elif self._head:
+            self._transport.write(self._head + data)
+            self._head = b""
+        else:
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        """Write what waits: the answer to HEAD has no body."""
+        if self._head:
+            self._transport.write(self._head)
+            self._head = b""
+
+    def close(self) -> None:
+        """Close the connection after what was written."""
+        self.flush()
+        self._transport.close()
