@@ -46,6 +46,8 @@ class Load:
     broken: int = 0
     """Clients whose connection ended."""
     seconds: float = 0.0
+    processor: float = 0.0
+    """The processor time of all clients."""
 
 
 @contextmanager
@@ -62,10 +64,11 @@ def run(plan: Plan) -> Load:
 
 async def _run(plan: Plan) -> Load:
     load, names = Load(), iter(plan.names)
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), time.process_time()
     end = begun + plan.seconds
     await asyncio.gather(*(_client(plan, number, names, load, end) for number in range(plan.clients)))
     load.seconds = time.perf_counter() - begun
+    load.processor = time.process_time() - worked
     return load
 
 

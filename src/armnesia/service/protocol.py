@@ -109,6 +109,9 @@ class Protocol(HttpToolsProtocol):
                 self.pipeline.popleft()  # the bad one; those before it are answered first
             elif self._in_body or self._is_idle:
                 self.send_400_response("")
+        if self._is_bad:
+            self._unread.clear()
+            self.flow.pause_reading()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; those that stand after a body are left out."""
@@ -123,6 +126,9 @@ class Protocol(HttpToolsProtocol):
         is_full = self._most is not None and len(self.connections) >= self._most
         self.app = self._refuse if is_full else self._application
         super().on_headers_complete()
+        self.cycle.transport = cast(asyncio.Transport, _JoinedWriting(self.transport, self.cycle))
+        if not self.pipeline:
+            self._current = self.cycle
         self._in_body = self._has_moved_on = True
         self._heads += 1
 
@@ -136,18 +142,14 @@ class Protocol(HttpToolsProtocol):
         self._in_body, self._has_moved_on = False, True
         super().on_message_complete()
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Answer a request: the first one, or the next one when the one before is answered."""
-        self._current = cycle
-        cycle.transport = cast(asyncio.Transport, _JoinedWriting(self.transport, cycle))
-        super()._start_asgi_task(cycle, app)
-
     def on_response_complete(self) -> None:
         """Wait for the next request; whoever has a token is no newcomer any more."""
         if self._current is not None:
             cast(_JoinedWriting, self._current.transport).flush()
         if self._has_token:
             self._newcomers.discard(self)
+        if self.pipeline:
+            self._current = self.pipeline[-1][0]
         super().on_response_complete()
         if self.transport.is_closing():
             self._watch_writing()
