@@ -199,6 +199,12 @@ def test_a_request_has_one_host(served: Served, hosts: bytes) -> None:
         assert next_answer(answers)[0] == 400
 
 
+def test_a_method_that_is_none_of_http_is_refused(served: Served) -> None:
+    with talking(served) as (made, answers):
+        made.sendall(LIVE.replace(b"GET", b"BREW"))
+        assert next_answer(answers)[0] == 400
+
+
 def test_a_connection_that_is_closed_by_half_is_given_up(served: Served) -> None:
     with talking(served) as (made, answers):
         made.sendall(deletion(served, asked("cem-4711"))[:-5])
