@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from armnesia.service import protocol
 from tests.service.servers import Served
 
 LIVE = b"GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -66,6 +68,23 @@ def test_many_requests_behind_one_another_are_all_answered(served: Served) -> No
         assert [next_answer(answers)[0] for _ in range(1_500)] == 1_500 * [200]
         made.sendall(LIVE)
         assert next_answer(answers)[0] == 200
+
+
+def test_requests_that_wait_are_not_all_read_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    heads: list[None] = []
+    complete = protocol.Protocol.on_headers_complete
+
+    def count(self: protocol.Protocol) -> None:
+        heads.append(None)
+        complete(self)
+
+    monkeypatch.setattr(protocol.Protocol, "on_headers_complete", count)
+    with talking(served) as (made, answers):
+        served.app.state.service.worker.write(lambda _: time.sleep(1.0))
+        made.sendall(deletion(served, asked("cem-4711")) + 2_000 * LIVE)
+        time.sleep(0.5)
+        assert 1 < len(heads) < 200
+        assert [next_answer(answers)[0] for _ in range(2_001)] == [201, *2_000 * [200]]
 
 
 @pytest.mark.parametrize("bad", [b"nothing\r\n\r\n", b"GET /live HTTP/1.1\r\na b\r\n\r\n"])

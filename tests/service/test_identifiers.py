@@ -86,7 +86,7 @@ def calls(served: Served) -> Iterator[Any]:
         yield http.get("/v1/decisions", params={"where": f"user={SECRET}", "limit": SECRET})
         yield http.get("/v1/ledger", params={"after": SECRET, SECRET: SECRET})
         yield http.get("/health", headers={b"Authorization": f"Bearer {SECRET}".encode()})
-        yield http.request("UNMISTAKABLE", "/live")
+        yield http.request("PROPFIND", "/live")
         yield http.get("/metrics")
 
 
@@ -173,12 +173,14 @@ def test_the_log_of_another_stream(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("path", ["/live", "/v1/decisions", "/v1/deletions/7", "/page/forget", "/nothing"])
-def test_a_method_can_be_any_text_and_is_not_repeated(served: Served, lines: io.StringIO, path: str) -> None:
+def test_a_method_is_not_repeated(served: Served, lines: io.StringIO, path: str) -> None:
     with served.http(None) as http:
         answer = http.request("UNMISTAKABLE-QZXJ", path)
-        assert answer.status_code == (404 if path == "/nothing" else 405)
+        assert (answer.status_code, answer.json()["type"]) == (400, "urn:armnesia:problem:no-http")
+        assert http.request("PROPFIND", path).status_code == (404 if path == "/nothing" else 405)
     found = written(lines, '"event": "request"')
     with served.http() as http:
         found += http.get("/metrics").text
-    assert "qzxj" not in found.lower()
+    assert "qzxj" not in (found + answer.text).lower()
+    assert "PROPFIND" not in found
     assert '"method": ""' in found

@@ -68,8 +68,8 @@ def begin_erasure(service: Service, *, purge: bool) -> ErasingRun:
 
 
 async def _facts(service: Service, run: ErasingRun | None) -> dict[str, Any]:
-    found = await done(service.worker.read(_sources))
-    return {**found, "last_run": None if run is None else dict(vars(run))}
+    last = None if run is None else dict(vars(run))  # before the rest, which then tells what it has done
+    return {**await done(service.worker.read(_sources)), "last_run": last}
 
 
 def _sources(vault: Vault) -> dict[str, Any]:
