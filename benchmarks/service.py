@@ -6,10 +6,11 @@ The server runs in a process of its own, and so do its clients. Each round measu
 vaults of their own: the vault called directly by one process, the service with one client, and with 64.
 People have ten records each. The rates of the service are divided by those of the vault in the same round;
 printed are medians over rounds, and beside them the processor time of the vault's process and of the
-server's, which other work on the same machine changes less. Then 200 clients read and forget at the same
-time. Without a server's address in ARMNESIA_TEST_POSTGRES, a PostgreSQL server is started. Databases are in
-the folder TMPDIR: on a disk that commits slowly, more is gained by storing the deletions of many clients at
-once.
+server's, which other work on the same machine changes less, and that of the clients. If everybody is
+forgotten before the time is over, the rate is that of the time it took. Then 200 clients read and forget at
+the same time. Without a server's address in ARMNESIA_TEST_POSTGRES, a PostgreSQL server is started. Databases
+are in the folder TMPDIR: on a disk that commits slowly, more is gained by storing the deletions of many
+clients at once.
 """
 
 import argparse
@@ -66,16 +67,24 @@ def repeated(work: Callable[[], object], seconds: float) -> list[float]:
 
 
 class Times(NamedTuple):
-    """The times of requests, and the processor time of all of them."""
+    """The times of requests, the seconds in which they were answered, and the processor time of them all."""
 
     each: list[float]
+    seconds: float
     processor: float
+    of_clients: float = 0.0
+    """The processor time of the process of the clients."""
 
-    def line(self, name: str, seconds: float) -> str:
+    @property
+    def rate(self) -> float:
+        return len(self.each) / self.seconds
+
+    def line(self, name: str) -> str:
         median, late = 1000 * np.quantile(self.each, [0.5, 0.99])
+        clients = f" (clients {1000 * self.of_clients / len(self.each):.2f})" if self.of_clients else ""
         return (
-            f"  {name:<34} {len(self.each) / seconds:8.0f}/s   median {median:7.1f} ms   99 % {late:7.1f} ms"
-            f"   processor {1000 * self.processor / len(self.each):5.2f} ms"
+            f"  {name:<34} {self.rate:8.0f}/s   median {median:7.1f} ms   99 % {late:7.1f} ms"
+            f"   processor {1000 * self.processor / len(self.each):5.2f} ms{clients}"
         )
 
 
@@ -89,7 +98,8 @@ def direct(place: Place, seconds: float) -> tuple[Times, Times]:
         reading = repeated(vault.decisions, seconds)
         middle = time.process_time()
         forgetting = repeated(lambda: vault.forget(users=[next(people)]), seconds)
-        return Times(reading, middle - begun), Times(forgetting, time.process_time() - middle)
+        end = time.process_time()
+        return Times(reading, seconds, middle - begun), Times(forgetting, seconds, end - middle)
 
 
 def processor_seconds(running: Process) -> float:
@@ -116,10 +126,14 @@ def through_the_service(place: Place, token: str, clients: int, seconds: float) 
     with serve_process(place) as running:
         loaded(running.url, token, people[:warm], clients, seconds, 1)
         begun = processor_seconds(running)
-        reading = loaded(running.url, token, [], clients, seconds, _NEVER).reading
+        reads = loaded(running.url, token, [], clients, seconds, _NEVER)
         middle = processor_seconds(running)
-        forgetting = loaded(running.url, token, people[warm:], clients, seconds, 1).forgetting
-        return Times(reading, middle - begun), Times(forgetting, processor_seconds(running) - middle)
+        deletions = loaded(running.url, token, people[warm:], clients, seconds, 1)
+        end = processor_seconds(running)
+    return (
+        Times(reads.reading, reads.seconds, middle - begun, reads.processor),
+        Times(deletions.forgetting, deletions.seconds, end - middle, deletions.processor),
+    )
 
 
 def compare(database: str, seconds: float, rounds: int) -> dict[str, float]:
@@ -130,16 +144,15 @@ def compare(database: str, seconds: float, rounds: int) -> dict[str, float]:
         with tempfile.TemporaryDirectory(prefix="armnesia-bench-") as folder:
             place, _ = made(database, folder)
             own = direct(place, seconds)
-            print(own[0].line("vault, reads", seconds))
-            print(own[1].line("vault, deletions", seconds), flush=True)
+            print(own[0].line("vault, reads"))
+            print(own[1].line("vault, deletions"), flush=True)
             for name, clients in zip(GOALS, (1, MANY), strict=True):
                 place, token = made(database, folder)
                 found = through_the_service(place, token, clients, seconds)
                 for what, times, others in zip(("reads", "deletions"), found, own, strict=True):
-                    ratio = len(times.each) / len(others.each)
-                    line = times.line(f"service, {name}, {what}", seconds)
-                    print(f"{line}   {ratio:5.2f} x", flush=True)
-                ratios[name].append(len(found[1].each) / len(own[1].each))
+                    line = times.line(f"service, {name}, {what}")
+                    print(f"{line}   {times.rate / others.rate:5.2f} x", flush=True)
+                ratios[name].append(found[1].rate / own[1].rate)
     return {name: float(np.median(found)) for name, found in ratios.items()}
 
 
@@ -153,8 +166,8 @@ def mixed(database: str, seconds: float) -> None:
             load = loaded(running.url, token, names(people), MIXED, seconds, 4)
             processor = processor_seconds(running) - begun
         print(f"{database}, {MIXED} clients that read and forget for {load.seconds:.0f} s")
-        print(Times(load.reading, 0).line("reads", load.seconds))
-        print(Times(load.forgetting, processor).line("deletions (processor: of both)", load.seconds))
+        print(Times(load.reading, load.seconds, 0).line("reads"))
+        print(Times(load.forgetting, load.seconds, processor).line("deletions (processor: of both)"))
         with place.open() as vault:
             entries = sum(entry.kind == "forget" for entry in vault.ledger())
             problems = len(vault.verify().problems)

@@ -28,7 +28,7 @@ def next_answer(answers: BinaryIO, *, has_body: bool = True) -> tuple[int, httpx
     """The next answer of a connection, and nothing of the one after it."""
     status = int(answers.readline().split()[1])
     lines = iter(lambda: answers.readline().rstrip(b"\r\n"), b"")
-    headers = httpx.Headers([tuple(line.split(b": ", 1)) for line in lines])
+    headers = httpx.Headers([(name, value) for name, _, value in (line.partition(b": ") for line in lines)])
     length = int(headers.get("content-length", 0))
     if has_body and headers.get("transfer-encoding") == "chunked":
         size = int(answers.readline(), 16)
