@@ -11,43 +11,33 @@ from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
 from armnesia.vault.ledger.signed_decisions import ServedCheck, SignedDecisions
 from armnesia.vault.operations.forget import ForgetRequest
-from armnesia.vault.results import (
-    OPERATOR_ONLY,
-    SCREEN_ONLY,
-    ArmChange,
+from armnesia.vault.results.changes import ArmChange, OfferedArm, OfferedArms, PolicyChange
+from armnesia.vault.results.checks import LedgerCheck, LedgerEntries, Verification
+from armnesia.vault.results.forgotten import Forgotten, Preview, Readmitted, TouchedDecision
+from armnesia.vault.results.ingested import Ingested
+from armnesia.vault.results.notes import OPERATOR_ONLY, SCREEN_ONLY
+from armnesia.vault.results.served import Served, ServedDecisions
+from armnesia.vault.results.sources import (
+    DroppedSource,
+    ErasurePreview,
+    HeldSource,
+    RowsAtSource,
+    SourceErasure,
+    SourceErasures,
+)
+from armnesia.vault.results.status import PendingErasures, Status, VaultIdentity
+from armnesia.vault.results.upkeep import (
     BackedUp,
     Compacted,
     CompactionEstimate,
     Copied,
-    DroppedSource,
-    ErasurePreview,
     Exported,
     Finished,
-    Forgotten,
-    HeldSource,
-    Ingested,
-    LedgerCheck,
-    LedgerEntries,
-    OfferedArm,
-    OfferedArms,
-    PendingErasures,
-    PolicyChange,
-    Preview,
-    Readmitted,
     Rebuilt,
     Restored,
     Rotated,
-    RowsAtSource,
     SavedCertificates,
-    Served,
-    ServedDecisions,
-    SourceErasure,
-    SourceErasures,
-    Status,
-    TouchedDecision,
     Upgraded,
-    VaultIdentity,
-    Verification,
 )
 from armnesia.vault.state.connection import Accept
 from armnesia.vault.storage.opening import known_addresses

@@ -57,35 +57,25 @@ from armnesia.vault.operations.subject_requests import (
 from armnesia.vault.operations.tokens import create_token, list_tokens, note_token_uses, revoke_token
 from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
-from armnesia.vault.results import (
-    ArmChange,
+from armnesia.vault.results.changes import ArmChange, OfferedArms, PolicyChange
+from armnesia.vault.results.checks import LedgerCheck, LedgerEntries, Verification
+from armnesia.vault.results.forgotten import Forgotten, Preview, Readmitted
+from armnesia.vault.results.ingested import Ingested
+from armnesia.vault.results.served import Served, ServedDecisions
+from armnesia.vault.results.sources import ErasurePreview, SourceErasures
+from armnesia.vault.results.status import PendingErasures, Status, VaultIdentity
+from armnesia.vault.results.upkeep import (
     BackedUp,
     Compacted,
     CompactionEstimate,
     Copied,
-    ErasurePreview,
     Exported,
     Finished,
-    Forgotten,
-    Ingested,
-    LedgerCheck,
-    LedgerEntries,
-    OfferedArms,
-    PendingErasures,
-    PolicyChange,
-    Preview,
-    Readmitted,
     Rebuilt,
     Restored,
     Rotated,
     SavedCertificates,
-    Served,
-    ServedDecisions,
-    SourceErasures,
-    Status,
     Upgraded,
-    VaultIdentity,
-    Verification,
 )
 from armnesia.vault.state.certificates import (
     certificate_of_entry,

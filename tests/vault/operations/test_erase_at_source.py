@@ -182,6 +182,7 @@ def test_an_erasure_tells_nothing_of_people_who_were_forgotten_later(
         assert not young.exists()
 
 
+@pytest.mark.slow  # quick for the table alone, in tests/logs/erasing/test_lakes.py
 def test_a_purge_of_an_iceberg_table_that_was_interrupted_is_finished(
     tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.arm_rules import ArmRule, NewRows
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.results import ArmChange, OfferedArm, OfferedArms
+from armnesia.vault.results.changes import ArmChange, OfferedArm, OfferedArms
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import (
     checked_values,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.results import BackedUp
+from armnesia.vault.results.upkeep import BackedUp
 from armnesia.vault.state.connection import VaultConnection
 
 

@@ -13,7 +13,7 @@ from armnesia.core.spreadsheets import as_text
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate
-from armnesia.vault.results import SavedCertificates
+from armnesia.vault.results.upkeep import SavedCertificates
 from armnesia.vault.state.certificates import answer_to, certificate_of_entry, open_certificate, read_tree
 from armnesia.vault.state.connection import VaultConnection
 

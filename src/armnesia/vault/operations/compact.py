@@ -1,7 +1,7 @@
 """Compacting: deleted bytes leave the database's files, however long it takes."""
 
 from armnesia.core.errors import refuse_first
-from armnesia.vault.results import Compacted, CompactionEstimate
+from armnesia.vault.results.upkeep import Compacted, CompactionEstimate
 from armnesia.vault.state.connection import VaultConnection
 
 

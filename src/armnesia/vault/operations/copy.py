@@ -15,7 +15,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.ledger import check_chain
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.results import Copied
+from armnesia.vault.results.upkeep import Copied
 from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
 from armnesia.vault.state.decision_tree import build_tree
 from armnesia.vault.state.new_vault import creating_vault

@@ -7,7 +7,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
-from armnesia.vault.results import Served, ServedDecisions
+from armnesia.vault.results.served import Served, ServedDecisions
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import find_decision, key_dict, read_all_decisions, stacked
 from armnesia.vault.state.decisions import DEFAULT

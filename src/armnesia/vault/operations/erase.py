@@ -31,7 +31,7 @@ from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.manifests import Changes
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
-from armnesia.vault.results import ErasurePreview, RowsAtSource, SourceErasures
+from armnesia.vault.results.sources import ErasurePreview, RowsAtSource, SourceErasures
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.counted_sources import CountedSource, checked_sources, put_sources
 from armnesia.vault.state.decisions import VaultDecision

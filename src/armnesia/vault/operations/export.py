@@ -12,7 +12,7 @@ from armnesia.vault.ledger.certificate import Erasure
 from armnesia.vault.ledger.export_file import is_export_of
 from armnesia.vault.ledger.ledger_copy import EXPORT_SCHEMA as SCHEMA
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.results import Exported
+from armnesia.vault.results.upkeep import Exported
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.signing_keys import read_public_keys
 from armnesia.vault.state.source_erasures import read_erasures

@@ -7,7 +7,7 @@ from armnesia.core.files import check_new_folder
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.results import Finished
+from armnesia.vault.results.upkeep import Finished
 from armnesia.vault.state.certificates import certificate_of_entry, check_still_erased, read_stored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys

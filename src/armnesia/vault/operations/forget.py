@@ -36,7 +36,7 @@ from armnesia.vault.ledger.certificate_text import claims_of
 from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.source_claim import source_claim
-from armnesia.vault.results import Forgotten, Preview, TouchedDecision
+from armnesia.vault.results.forgotten import Forgotten, Preview, TouchedDecision
 from armnesia.vault.state.certificates import certificate_of_target
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_statistics import ArmSums

@@ -1,6 +1,6 @@
 """Where a vault is, what it is called, and which keys it has."""
 
-from armnesia.vault.results import VaultIdentity
+from armnesia.vault.results.status import VaultIdentity
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.signing_keys import read_predecessors
 

@@ -22,7 +22,7 @@ from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experime
 from armnesia.logs.erasing import open_eraser
 from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
-from armnesia.vault.results import Ingested
+from armnesia.vault.results.ingested import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import check_number
 from armnesia.vault.state.first_source import user_type_for

@@ -1,6 +1,6 @@
 """Reading the ledger."""
 
-from armnesia.vault.results import LedgerEntries
+from armnesia.vault.results.checks import LedgerEntries
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.storage import tables
 

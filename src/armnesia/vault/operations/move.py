@@ -11,7 +11,7 @@ from dataclasses import replace
 from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.logs import reopen_source
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.results import Rebuilt
+from armnesia.vault.results.upkeep import Rebuilt
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.counted_sources import (
     CountedSource,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from armnesia.vault.results import PolicyChange
+from armnesia.vault.results.changes import PolicyChange
 from armnesia.vault.state.connection import VaultConnection
 
 

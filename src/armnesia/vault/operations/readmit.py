@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.results import Readmitted
+from armnesia.vault.results.forgotten import Readmitted
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.similar_names import similar_forgotten
 from armnesia.vault.state.suppression import RequestHistory

@@ -9,7 +9,7 @@ from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.messages import counted, listed
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.ledger.ledger import Head, check_chain
-from armnesia.vault.results import Rebuilt
+from armnesia.vault.results.upkeep import Rebuilt
 from armnesia.vault.state.certificates import redraft_certificates
 from armnesia.vault.state.connection import VaultConnection, older_than
 from armnesia.vault.state.decision_recount import decisions_to_count

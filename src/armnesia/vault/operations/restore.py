@@ -12,7 +12,7 @@ from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
-from armnesia.vault.results import Restored
+from armnesia.vault.results.upkeep import Restored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.corrections import replaced_since
 from armnesia.vault.state.decision_recount import decisions_to_count

@@ -12,7 +12,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.progress import Progress
 from armnesia.vault.keys.keyring import REQUEST, Keyring
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.results import Rotated
+from armnesia.vault.results.upkeep import Rotated
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import with_new_tree
 from armnesia.vault.state.decision_tree import build_tree

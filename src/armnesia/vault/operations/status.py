@@ -7,7 +7,8 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.ledger import Entry
-from armnesia.vault.results import ArmScore, PendingErasures, Served, Status
+from armnesia.vault.results.served import Served
+from armnesia.vault.results.status import ArmScore, PendingErasures, Status
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.corrections import replaced_since
 from armnesia.vault.state.counted_sources import read_sources

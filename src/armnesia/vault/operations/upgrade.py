@@ -1,7 +1,7 @@
 """Upgrading the tables of an older version to this one, on request."""
 
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import Upgraded
+from armnesia.vault.results.upkeep import Upgraded
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.migrations import migrate, steps_from
 from armnesia.vault.state.sealed_state import changed_outside, check_identity, seal_on

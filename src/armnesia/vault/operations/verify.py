@@ -15,7 +15,7 @@ from armnesia.vault.ledger.commitments import HashTree, Opening
 from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_problems
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
-from armnesia.vault.results import LedgerCheck, Verification
+from armnesia.vault.results.checks import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_tree import DecisionTree, build_tree
 from armnesia.vault.state.decisions import VaultDecision

@@ -17,7 +17,7 @@ from armnesia.logs.counting import Sums
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import HeldSource
+from armnesia.vault.results.sources import HeldSource
 from armnesia.vault.state.counted_sources import (
     READMITTED,
     CountedSource,

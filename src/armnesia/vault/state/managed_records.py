@@ -16,7 +16,7 @@ from armnesia.logs import Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import HeldSource
+from armnesia.vault.results.sources import HeldSource
 from armnesia.vault.state.decision_table import decided, put_all_decisions, stacked
 from armnesia.vault.state.decisions import FIRST, VaultDecision
 from armnesia.vault.state.owner_tallies import (

@@ -17,7 +17,7 @@ from armnesia.logs.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical, text_of_plain
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import HeldSource
+from armnesia.vault.results.sources import HeldSource
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_lookup import SourceLookup

@@ -9,7 +9,7 @@ from armnesia.logs.erasing import SourceState
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.source_claim import ERASURE, KINDS, dropped_sources, source_claim
-from armnesia.vault.results import DroppedSource, SourceErasure
+from armnesia.vault.results.sources import DroppedSource, SourceErasure
 from armnesia.vault.state.counted_sources import CountedSource
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables

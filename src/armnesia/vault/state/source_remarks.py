@@ -4,7 +4,7 @@ import warnings
 
 from armnesia.logs import Rows, Source
 from armnesia.logs.user_names import UserNames
-from armnesia.vault.results import Ingested
+from armnesia.vault.results.ingested import Ingested
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
