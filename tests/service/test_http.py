@@ -292,3 +292,81 @@ def test_requests_are_refused_by_their_token_before_their_body(served: Served, k
         with served.http(role) as http:
             answer = http.post("/v1/deletions", content=b"{", headers={"Content-Type": kind})
         assert (answer.status_code, answer.json()["status"]) == (status, status)
+
+
+CHUNK = b"1\r\n \r\n"
+
+
+def test_nothing_is_parsed_of_a_chunked_body_that_is_answered(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "ANSWERED_SECONDS", 1.0)
+    sizes: list[int] = []
+    take = protocol.Protocol.on_body
+
+    def count(self: protocol.Protocol, body: bytes) -> None:
+        sizes.append(len(body))
+        take(self, body)
+
+    monkeypatch.setattr(protocol.Protocol, "on_body", count)
+    with talking(served) as (made, answers):
+        made.sendall(deletion(served, b"", "Transfer-Encoding: chunked", length=False, role=None))
+        status, headers, _ = next_answer(answers)
+        assert (status, headers["connection"]) == (401, "close")
+        made.sendall(10_000 * CHUNK + b"0\r\n\r\n" + LIVE)
+        assert answers.read() == b""  # closed after a while, and nothing else is answered
+    assert sizes == []
+
+
+def test_of_an_endless_body_that_is_answered_only_so_much_is_received(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "ANSWERED_SECONDS", 2.0)
+    monkeypatch.setattr(protocol, "ANSWERED_BYTES", 100_000)
+    received: list[int] = []
+    take = protocol.Protocol.data_received
+
+    def count(self: protocol.Protocol, data: bytes) -> None:
+        received.append(len(data))
+        take(self, data)
+
+    monkeypatch.setattr(protocol.Protocol, "data_received", count)
+    with talking(served) as (made, answers):
+        made.sendall(deletion(served, b"", "Transfer-Encoding: chunked", length=False, role=None))
+        assert next_answer(answers)[0] == 401
+        with pytest.raises(ConnectionError):
+            made.sendall(100_000_000 * b" ")
+    assert sum(received) < 1_000_000
+
+
+def test_others_have_their_turn_between_the_chunks_of_a_body(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunks, most, beats = [0], [0], [0]
+    take, begin = protocol.Protocol.on_body, protocol.Protocol.connection_made
+
+    def count(self: protocol.Protocol, body: bytes) -> None:
+        chunks[0] += 1
+        take(self, body)
+
+    def begin_beating(self: protocol.Protocol, transport: Any) -> None:
+        begin(self, transport)
+
+        def beat() -> None:
+            most[0], chunks[0], beats[0] = max(most[0], chunks[0]), 0, beats[0] + 1
+            if not transport.is_closing():
+                self.loop.call_soon(beat)
+
+        beat()
+
+    monkeypatch.setattr(protocol.Protocol, "on_body", count)
+    monkeypatch.setattr(protocol.Protocol, "connection_made", begin_beating)
+    with talking(served) as (made, answers):
+        made.sendall(deletion(served, b"", "Transfer-Encoding: chunked", length=False))
+        made.sendall(50_000 * CHUNK + b"%x\r\n%b\r\n0\r\n\r\n" % (len(asked("cem-4711")), asked("cem-4711")))
+        status, headers, _ = next_answer(answers)
+        assert (status, "connection" in headers) == (201, False)
+        made.sendall(LIVE)
+        assert next_answer(answers)[0] == 200
+    assert 0 < most[0] <= 4_096 // len(CHUNK) + 1
+    assert beats[0] > 50_000 * len(CHUNK) // 4_096

@@ -2,7 +2,9 @@
 
 The parser (llhttp, by httptools) reads requests that were sent before the answer to another one at once, has
 no limit for the length of a head, and takes headers that stand after a body for those of the request. All
-three are seen to here.
+three are seen to here. Also, bytes that are made to take long, such as chunks of one byte each, hold nobody
+up: they are parsed a step at a time, others have their turn in between, and nothing is parsed of a chunked
+body whose request is answered.
 """
 
 import asyncio
@@ -12,6 +14,7 @@ from typing import Any, cast
 import httptools
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from armnesia.service.newcomers import TOKEN, Newcomers
@@ -20,7 +23,7 @@ from armnesia.service.structured_log import log
 
 HEAD_SECONDS, BODY_SECONDS = 10.0, 60.0
 """For the head of a request, since the connection was made or the last answer ended; and for its body."""
-ANSWERED_SECONDS = 5.0
+ANSWERED_SECONDS, ANSWERED_BYTES = 5.0, 16_000_000
 """For the rest of a body whose request is answered already: closed at once, the answer could be lost."""
 WRITE_SECONDS, LEAST_WRITTEN = 30.0, 16_384
 """A client must read so many bytes of its answer in this time."""
@@ -29,7 +32,8 @@ ENDING_SECONDS = 5.0
 HEAD_BYTES = 65_536
 """The head of a request, and whatever else is no body, may be so long, and a step more."""
 _STEP_BYTES = 4_096
-"""The parser gets so many bytes at once, because it makes a request of everything that it gets."""
+"""The parser gets so many bytes at once, because it makes a request of everything that it gets; before it
+gets more, others have their turn."""
 
 
 class Protocol(HttpToolsProtocol):
@@ -43,8 +47,12 @@ class Protocol(HttpToolsProtocol):
         self._application, self._most = self.app, self.limit_concurrency
         self.limit_concurrency = None  # checked here, because uvicorn would answer without our headers
         self._unread = bytearray()
-        """What was received behind requests that still wait for their answers."""
-        self._in_body = self._is_bad = False
+        """What was received and not parsed yet: others have their turn, or an answer is waited for."""
+        self._turn: asyncio.Handle | None = None
+        """The next step, if there is one."""
+        self._discarded: int | None = None
+        """How much was received since nothing is parsed any more; None: it is."""
+        self._in_body = self._is_bad = self._may_stay = False
         self._has_moved_on = True
         """Whether the last bytes ended a head, or had a part of a body."""
         self._head_bytes = self._heads = 0
@@ -58,6 +66,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self.flow = _Flow(transport)
         self._limit_time()
         self._newcomers.add(self, self.client[0] if self.client else None)
 
@@ -70,7 +79,7 @@ class Protocol(HttpToolsProtocol):
         self.pipeline.clear()
         self._unread.clear()
         self._newcomers.discard(self)
-        for timer in (self._timer, self._writing):
+        for timer in (self._timer, self._writing, self._turn):
             if timer is not None:
                 timer.cancel()
 
@@ -79,18 +88,37 @@ class Protocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self._is_bad:
             return
+        if self._discarded is not None:
+            self._discarded += len(data)
+            if self._discarded > ANSWERED_BYTES:
+                self.flow.hold()
+            return
         self._unread += data
-        self._read_on()
+        if self._turn is None:
+            self._read_on()
         self._limit_time()
 
     def _read_on(self) -> None:
-        """Parse what was received, until a request has to wait for the answer to another one."""
-        while self._unread and not (self._is_bad or self.pipeline or self.transport.is_closing()):
+        """Parse a step of what was received, unless a request has to wait for the answer to another one."""
+        self._turn = None
+        if self._can_parse:
             step = bytes(self._unread[:_STEP_BYTES])
             del self._unread[:_STEP_BYTES]
             self._parse(step)
+        if self._can_parse:
+            self._turn = self.loop.call_soon(self._take_turn)
         if self._unread:
-            self.flow.pause_reading()
+            self.flow.hold()  # nor is more of it received
+        else:
+            self.flow.let_go(self.cycle)
+
+    def _take_turn(self) -> None:
+        self._read_on()
+        self._limit_time()
+
+    @property
+    def _can_parse(self) -> bool:
+        return bool(self._unread) and not (self._is_bad or self.pipeline or self.transport.is_closing())
 
     def _parse(self, data: bytes) -> None:
         self._has_moved_on = False
@@ -111,7 +139,7 @@ class Protocol(HttpToolsProtocol):
                 self.send_400_response("")
         if self._is_bad:
             self._unread.clear()
-            self.flow.pause_reading()
+            self.flow.hold()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; those that stand after a body are left out."""
@@ -126,7 +154,10 @@ class Protocol(HttpToolsProtocol):
         is_full = self._most is not None and len(self.connections) >= self._most
         self.app = self._refuse if is_full else self._application
         super().on_headers_complete()
-        self.cycle.transport = cast(asyncio.Transport, _JoinedWriting(self.transport, self.cycle))
+        self.cycle.transport = cast(asyncio.Transport, _JoinedWriting(self, self.cycle))
+        self._may_stay = self.cycle.keep_alive
+        if any(name == b"transfer-encoding" for name, _ in self.headers):
+            self.cycle.keep_alive = False  # as long as its end has not come: nothing may tell where it is
         if not self.pipeline:
             self._current = self.cycle
         self._in_body = self._has_moved_on = True
@@ -140,6 +171,8 @@ class Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The request is there."""
         self._in_body, self._has_moved_on = False, True
+        if not self.cycle.response_started:
+            self.cycle.keep_alive = self._may_stay
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -148,6 +181,10 @@ class Protocol(HttpToolsProtocol):
             cast(_JoinedWriting, self._current.transport).flush()
         if self._has_token:
             self._newcomers.discard(self)
+        if self._waits_for_rest and not self.cycle.keep_alive:
+            self._discarded = len(self._unread)
+            self._unread.clear()
+            self.flow.let_go(None)
         if self.pipeline:
             self._current = self.pipeline[-1][0]
         super().on_response_complete()
@@ -156,10 +193,10 @@ class Protocol(HttpToolsProtocol):
         elif self._is_bad:
             if self._is_idle:
                 self.send_400_response("")
-        elif self._in_body and self._is_idle:
+        elif self._waits_for_rest:
             self._close_after(ANSWERED_SECONDS)
         else:
-            if self._unread:
+            if self._unread and self._turn is None:
                 self._unset_keepalive_if_required()
                 self._read_on()
             self._limit_time()
@@ -184,6 +221,7 @@ class Protocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Close the connection when its request is answered."""
         super().shutdown()
+        self._may_stay = False
         self._watch_writing(ENDING_SECONDS)
 
     def _watch_writing(self, seconds: float | None = None) -> None:
@@ -206,6 +244,16 @@ class Protocol(HttpToolsProtocol):
     def _is_idle(self) -> bool:
         """Whether every request is answered whose head was received."""
         return not self.pipeline and (self._current is None or self._current.response_complete)
+
+    @property
+    def _waits_for_rest(self) -> bool:
+        """Whether a request is answered of whose body a part has not come."""
+        return self._in_body and self._is_idle
+
+    def end_after(self, cycle: RequestResponseCycle) -> None:
+        """Close the connection after an answer; if a part of the body has not come, a while after it."""
+        if not (self._in_body and self.cycle is cycle):
+            self.transport.close()
 
     @property
     def _has_token(self) -> bool:
@@ -277,10 +325,10 @@ class Protocol(HttpToolsProtocol):
 class _JoinedWriting:
     """Writes the head of an answer with the first part of its body: each write is a call of the system."""
 
-    def __init__(self, transport: asyncio.Transport, cycle: RequestResponseCycle) -> None:
-        self._transport, self._cycle = transport, cycle
+    def __init__(self, protocol: Protocol, cycle: RequestResponseCycle) -> None:
+        self._protocol, self._transport, self._cycle = protocol, protocol.transport, cycle
         self._head: bytes | None = None
-        self.is_closing = transport.is_closing
+        self.is_closing = self._transport.is_closing
 
     def write(self, data: bytes) -> None:
         """Write; the first part of an answer, which is its head, waits for the next one."""
@@ -301,4 +349,26 @@ class _JoinedWriting:
     def close(self) -> None:
         """Close the connection after what was written."""
         self.flush()
-        self._transport.close()
+        self._protocol.end_after(self._cycle)
+
+
+class _Flow(FlowControl):
+    """Reads from a connection only while what was received is parsed."""
+
+    _is_held = False
+
+    def hold(self) -> None:
+        """Read nothing, whatever the application waits for."""
+        self._is_held = True
+        self.pause_reading()
+
+    def let_go(self, cycle: RequestResponseCycle | None) -> None:
+        """Read again, unless the application has enough to read."""
+        self._is_held = False
+        if cycle is None or cycle.response_complete or len(cycle.body) <= HIGH_WATER_LIMIT:
+            self.resume_reading()
+
+    def resume_reading(self) -> None:
+        """Read again, unless it is held."""
+        if not self._is_held:
+            super().resume_reading()
