@@ -27,10 +27,10 @@ from armnesia.service.opendsr.desk import Desk
 from armnesia.service.opendsr.processor import Processor
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Callback, SubjectRequest, Vault
+from armnesia.vault import Callback, ForgetRequest, SubjectRequest, Vault
 from tests.databases import Place, fresh_place
 from tests.service.certificates import DOMAIN, HOST, elliptic_key, issued, processor, rsa_key
-from tests.service.servers import PEOPLE, SETTINGS, Served, fill, listening
+from tests.service.servers import PEOPLE, SETTINGS, Served, fill, listening, log_of
 from tests.vault.raw_vaults import change, values
 
 CALLBACK = f"https://{HOST}/opendsr/callbacks"
@@ -715,3 +715,83 @@ def test_deletions_are_counted_by_whatever_way_they_come(served: Served) -> None
                 raise AssertionError(found)
         assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 201
         assert 'armnesia_deletions_total{unlearner="rollback"} 3.0' in http.get("/metrics").text
+
+
+def test_a_refused_request_is_tried_less_and_less_often(sqlite_place: Place, tmp_path: Path) -> None:
+    """However fast the ledger grows: each attempt may take seconds of the one writer."""
+    made = processor(tmp_path)
+    fill(sqlite_place, log=log_of((*PEOPLE, *(f"victim-{number}" for number in range(150)))))
+    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as vault:
+        clock, tried = Clock(), list[datetime]()
+        begun = clock.time = clock.time + timedelta(seconds=5)
+        forget = worker.forget
+
+        def count(request: ForgetRequest) -> Any:
+            tried.append(clock.time)
+            return forget(request)
+
+        worker.forget = count  # type: ignore[method-assign]
+        desk = Desk(worker, made, now=clock, transport=Controller().transport())
+        stored(vault, made, users=(PEOPLE[2].upper(),))
+        for number in range(140):
+            asyncio.run(desk.work())
+            vault.forget(users=[f"victim-{number}"])
+            clock.time += timedelta(minutes=1)
+        minutes = [round((each - begun).total_seconds() / 60) for each in tried]
+        assert minutes == [0, 1, 2, 4, 8, 16, 32, 64, 124]
+        vault.forget(users=[PEOPLE[2].upper()], exactly=True)
+        clock.time += timedelta(hours=1)
+        asyncio.run(desk.work())
+        assert vault.subject_requests()[0].status == "completed"
+
+
+def test_a_request_for_people_who_were_forgotten_before_waits_for_its_own_names(
+    sqlite_place: Place, tmp_path: Path
+) -> None:
+    """Another process holds their ciphertext in the files, of which no ledger entry says anything."""
+    made = processor(tmp_path)
+
+    def files() -> bytes:
+        paths = sqlite_place.path.parent.glob(f"{sqlite_place.path.name}*")
+        return b"".join(path.read_bytes() for path in paths)
+
+    with at_the_desk(sqlite_place, made, Controller()) as (work, _, vault):
+        assert vault.forget(users=[PEOPLE[0]]).erasure == "complete"
+        stored(vault, made, users=(PEOPLE[0],))
+        cipher = values(vault, "SELECT identity FROM subject_request")[0][0]
+        with sqlite_place.open() as other, other._connection.reading():
+            for _ in range(2):
+                work()
+                (found,) = vault.subject_requests()
+                assert (found.status, found.users, found.names_in_files) == ("in_progress", None, True)
+            assert cipher in files()
+        work()
+        (found,) = vault.subject_requests()
+        assert (found.status, found.names_in_files) == ("completed", False)
+        assert cipher not in files()
+        assert vault.verify().holds
+
+
+def test_on_postgresql_names_of_a_request_leave_the_files_by_compact(tmp_path: Path) -> None:
+    made, place = processor(tmp_path), fresh_place("postgresql", tmp_path)
+    with at_the_desk(place, made, Controller()) as (work, _, vault):
+        vault.forget(users=[PEOPLE[0]])
+        vault.compact()
+        vault.finish()
+        stored(vault, made, users=(PEOPLE[0],))
+        work()
+        (found,) = vault.subject_requests()
+        assert (found.status, found.users, found.names_in_files) == ("in_progress", None, True)
+        assert vault.compact().erasure == "complete"
+        work()
+        assert vault.subject_requests()[0].status == "completed"
+        assert vault.verify().holds
+
+
+def test_a_request_that_is_not_believed_does_not_stop_compact(place: Place, tmp_path: Path) -> None:
+    made = processor(tmp_path)
+    with at_the_desk(place, made, Controller()) as (work, _, vault):
+        stored(vault, made)
+        work()
+        change(vault, "UPDATE subject_request SET status = 'cancelled'")
+        assert vault.compact().erasure == "complete"

@@ -442,3 +442,63 @@ def test_ending_does_not_wait_for_ever(filled: Place) -> None:
     held.release()
     assert all(isinstance(result, Forgotten) for result in results(answers))
     assert worker.end(30)
+
+
+def test_requests_of_many_names_are_answered_alone_and_in_turn(
+    filled: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may take seconds: whoever names one person waits for one of them at most."""
+    forget_many, groups = Vault.forget_many, list[list[int]]()
+
+    def note(vault: Vault, requests: Any) -> Any:
+        groups.append([len(request.users) for request in requests])
+        return forget_many(vault, requests)
+
+    monkeypatch.setattr(Vault, "forget_many", note)
+    with VaultWorker(filled.open, Settings()) as worker:
+        held = Held(worker)
+        large = [ForgetRequest(users=[f"nobody {place} {each}" for each in range(40)]) for place in range(3)]
+        answers = [worker.forget(request) for request in (*large, *people(1, 2))]
+
+        def send_more(_: object) -> None:  # while the first large one is answered
+            answers.extend(worker.forget(request) for request in people(3, 4))
+
+        worker.observe_group = lambda size: send_more(size) if size == 2 and len(answers) == 5 else None
+        held.release()
+        assert all(isinstance(result, Forgotten) for result in results(answers[:5]))
+        assert all(isinstance(result, Forgotten) for result in results(answers))
+    assert groups == [[1, 1], [40], [1, 1], [40], [40]]
+
+
+def test_a_group_has_a_limit_of_names(filled: Place) -> None:
+    sizes: list[int] = []
+    with VaultWorker(filled.open, Settings()) as worker:
+        worker.observe_group = sizes.append
+        held = Held(worker)
+        some = [ForgetRequest(users=[f"nobody {place} {each}" for each in range(16)]) for place in range(20)]
+        answers = [worker.forget(request) for request in some]
+        held.release()
+        assert all(isinstance(result, Forgotten) for result in results(answers))
+    assert sizes == [16, 4]
+
+
+def test_a_deletion_does_not_wait_for_whoever_reads_for_long(sqlite_place: Place) -> None:
+    """What it deletes leaves the files after the reader."""
+    fill(sqlite_place)
+    with VaultWorker(sqlite_place.open, Settings()) as worker:
+        go_on, begun = threading.Event(), threading.Event()
+
+        def read(vault: Vault) -> None:
+            with vault._connection.reading():
+                begun.set()
+                assert go_on.wait(60)
+
+        reading = worker.read(read)
+        assert begun.wait(30)
+        result = worker.forget(ForgetRequest(users=[PEOPLE[0]])).result(30)
+        assert (result.held, result.erasure, reading.done()) == (1, "pending", False)
+        assert (
+            worker.read(lambda vault: vault.head.sequence).result(30) == result.certificate.body["sequence"]
+        )
+        go_on.set()
+        wait_until(lambda: erased_through(sqlite_place) == result.certificate.body["sequence"])

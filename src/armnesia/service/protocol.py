@@ -39,6 +39,8 @@ gets more, others have their turn."""
 class Protocol(HttpToolsProtocol):
     """A connection; one that sends no complete request in time is closed."""
 
+    flow: "_Flow"
+
     def __init__(
         self, *arguments: Any, headers: Mapping[str, str], newcomers: Newcomers, **named: Any
     ) -> None:

@@ -30,7 +30,8 @@ _Result = TypeVar("_Result")
 SECONDS_TO_END = 10.0
 """For what is left to do when no request is being answered any more."""
 _SECONDS_TO_VERIFY_AGAIN = 300.0
-"""After a verification that could not be finished: the reason may be gone."""
+"""After a verification that could not be finished, because the reason may be gone; and between those that
+begin because the database was found to be damaged."""
 
 
 @dataclass
@@ -59,6 +60,10 @@ class Service:
         self.erasing = SourceErasing(self.open_vault)
         self.worker.observe_group = self.metrics.group_sizes.observe
         self.worker.observe_answer = self._count
+        self.worker.observe_damage = self._note_damage
+        self.damage: float | None = None
+        """When a request last found the database damaged, unless a verification has passed since."""
+        self._to_verify = threading.Event()
         self.sweeps: list[Callable[[], None]] = [self.answers.sweep]
         """What is kept in memory for a time is forgotten by these."""
         self.guard = TokenGuard(self.worker, self.settings)
@@ -155,12 +160,12 @@ class Service:
         self.worker.__enter__()
         verifying = threading.Thread(target=self._verify, name="vault-verifier", daemon=True)
         self._always = [asyncio.create_task(work()) for work in (self._upkeep, *others)]
-        if self.settings.verify_hours:
-            verifying.start()
+        verifying.start()
         try:
             yield
         finally:
             self._ended.set()
+            self._to_verify.set()
             await self._end(time.monotonic() + SECONDS_TO_END, verifying)
             if self._pin is not None:
                 self._pin.close()
@@ -209,24 +214,45 @@ class Service:
         except Exception as error:  # they are kept, and noted the next time
             log("uses of tokens not noted", described(error))
 
+    def _note_damage(self, error: BaseException) -> None:
+        """Remember that the database is damaged, and have the vault verified soon."""
+        if self.damage is None:
+            log("the database is damaged", described(error), logging.ERROR)
+        self.damage = time.monotonic()
+        if self.verified is None or self.verified.holds:
+            self._to_verify.set()
+
     def _verify(self) -> None:
-        """Verify the vault from time to time, through a connection of its own."""
+        """Verify the vault from time to time, and after damage, through a connection of its own."""
+        pause = self._verify_once() if self.settings.verify_hours else None
+        not_before = 0.0
         while True:
-            begun, pause = time.monotonic(), self.settings.verify_hours * 3600
-            try:
-                with self.open_vault() as vault:
-                    found = vault.verify(progress=self._go_on)
-                self.verified = Verified(utc_now(), found.holds, len(found.problems))
-                level = logging.INFO if found.holds else logging.WARNING
-                log("verified", {"holds": found.holds, "problems": len(found.problems)}, level)
-            except Exception as error:
-                if not self._ended.is_set():
-                    kind = problem_of(error).kind
-                    self.verified = Verified(utc_now(), False, 0, kind)
-                    log("not verified", {"problem": kind, **described(error)}, logging.WARNING)
-                    pause = min(pause, _SECONDS_TO_VERIFY_AGAIN)
-            if self._ended.wait(max(1.0, pause - time.monotonic() + begun)):
+            is_hurried = self._to_verify.wait(pause)
+            if self._ended.wait(max(0.0, not_before - time.monotonic()) if is_hurried else 0.0):
                 return
+            self._to_verify.clear()
+            pause = self._verify_once()
+            if is_hurried:
+                not_before = time.monotonic() + _SECONDS_TO_VERIFY_AGAIN
+
+    def _verify_once(self) -> float | None:
+        """Verify the vault; returns after how many seconds to do so again."""
+        begun, pause = time.monotonic(), self.settings.verify_hours * 3600 or None
+        try:
+            with self.open_vault() as vault:
+                found = vault.verify(progress=self._go_on)
+            self.verified = Verified(utc_now(), found.holds, len(found.problems))
+            level = logging.INFO if found.holds else logging.WARNING
+            log("verified", {"holds": found.holds, "problems": len(found.problems)}, level)
+            if found.holds and self.damage is not None and self.damage < begun:
+                self.damage = None
+        except Exception as error:
+            if not self._ended.is_set():
+                kind = problem_of(error).kind
+                self.verified = Verified(utc_now(), False, 0, kind)
+                log("not verified", {"problem": kind, **described(error)}, logging.WARNING)
+                pause = min(pause or _SECONDS_TO_VERIFY_AGAIN, _SECONDS_TO_VERIFY_AGAIN)
+        return None if pause is None else max(1.0, pause - time.monotonic() + begun)
 
     def _go_on(self, rows: int) -> None:
         """Give a verification up at the end."""

@@ -9,14 +9,20 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, UnfinishedError, VaultBusyError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    DamagedDatabaseError,
+    DatabaseError,
+    UnfinishedError,
+    VaultBusyError,
+)
 from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
 from armnesia.service.structured_log import described, log
@@ -25,6 +31,10 @@ from armnesia.vault import MANAGED, ForgetRequest, Forgotten, Vault
 _Result = TypeVar("_Result")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds between the attempts to complete erasures that other processes hold back."""
+_FEW_NAMES, _NAMES_TOGETHER = 16, 256
+"""A request with more names than these is answered alone; a group that has so many takes no more."""
+_LONGEST_WAIT_FOR_READERS = 0.5
+"""Seconds; a deletion goes on beside whoever reads for longer, and is erased after that."""
 
 
 @dataclass
@@ -41,6 +51,12 @@ class _Forget:
 
     request: ForgetRequest
     answer: "Future[Forgotten]" = field(default_factory=Future)
+
+    @property
+    def names(self) -> int:
+        """How many people or records it names."""
+        names = self.request.users if self.request.users is not None else self.request.records
+        return len(names) if isinstance(names, Sized) else _FEW_NAMES + 1
 
 
 _Job = TypeVar("_Job", _Forget, _Work)
@@ -89,6 +105,8 @@ class VaultWorker:
         """Is told how many requests were answered in one transaction."""
         self.observe_answer: Callable[[Forgotten], None] = lambda result: None
         """Is told of every request to forget that was answered."""
+        self.observe_damage: Callable[[BaseException], None] = lambda error: None
+        """Is told whenever the database is found to be damaged."""
 
     def __enter__(self) -> "VaultWorker":
         with self._open() as vault:  # refused here, not at the first request
@@ -167,7 +185,13 @@ class VaultWorker:
         """Answer whoever waits, until the end."""
         vault: Vault | None = None
         while (job := self._next_job()) is not None:
-            vault = self._do(vault, job) if isinstance(job, _Work) else self._forget(vault, self._group(job))
+            if isinstance(job, _Work):
+                vault = self._do(vault, job)
+                continue
+            group, alone = self._group(job)
+            vault = self._forget(vault, group)
+            if alone is not None:
+                vault = self._forget(vault, [alone])
         _close(vault)
 
     def _do(self, vault: Vault | None, work: _Work) -> Vault | None:
@@ -178,7 +202,7 @@ class VaultWorker:
             vault = vault or self._open()
             result = work.function(vault)
         except BaseException as error:  # a library may raise what is no Exception: the thread goes on
-            vault = _usable(vault, error)
+            vault = self._usable(vault, error)
             work.answer.set_exception(_told(error))
         else:
             work.answer.set_result(result)
@@ -211,14 +235,14 @@ class VaultWorker:
         """Answer requests in one transaction; or why that failed as a whole."""
         try:
             vault = vault or self._open()
-            with self._gate.alone() if self._groups else nullcontext():
+            with self._gate.alone(_LONGEST_WAIT_FOR_READERS) if self._groups else nullcontext():
                 results = vault.forget_many([each.request for each in group])
         except BaseException as error:
-            return _usable(vault, error), error
+            return self._usable(vault, error), error
         _observe(self.observe_group, len(group))
         for each, result in zip(group, results, strict=True):
             if isinstance(result, ArmnesiaError):
-                vault = _usable(vault, result)
+                vault = self._usable(vault, result)
                 if isinstance(result, UnfinishedError):  # whether its bytes have left the files is not told
                     self._note_pending(True)
                 each.answer.set_exception(result)
@@ -229,22 +253,28 @@ class VaultWorker:
             each.answer.set_result(result)
         return vault, None
 
-    def _group(self, first: _Forget) -> list[_Forget]:
+    def _group(self, first: _Forget) -> tuple[list[_Forget], _Forget | None]:
         """The requests to forget that wait already, also behind other work, which is done after them.
 
-        Nobody is waited for. All of them wait at the same time, so that none has to be before another.
+        Nobody is waited for. All of them wait at the same time, so that none has to be before another. One
+        with many names may take seconds: it is answered alone, after the group, and the next one after
+        another group, so that neither kind waits for more than one of the other.
         """
-        group = [first]
+        if not self._groups:
+            return [first], None
+        group, alone = ([first], None) if first.names <= _FEW_NAMES else ([], first)
+        names = sum(each.names for each in group)
         with suppress(queue.Empty):
-            while self._groups and len(group) < self._settings.group:
+            while len(group) < self._settings.group and names < _NAMES_TOGETHER:
                 job = self._writes.get_nowait()
-                if isinstance(job, _Forget):
+                if isinstance(job, _Forget) and job.names <= _FEW_NAMES:
                     group.append(job)
+                    names += job.names
                     continue
                 self._put_back.append(job)
                 if job is None:
                     break
-        return group
+        return group, alone
 
     def _next_job(self) -> _Forget | _Work | None:
         """What has waited longest; None at the end."""
@@ -255,6 +285,15 @@ class VaultWorker:
             return self._writes.get(timeout=wait)
         except queue.Empty:
             return _Work(self._finish)
+
+    def _usable(self, vault: Vault | None, error: BaseException) -> Vault | None:
+        """The connection, if it can still be used: after a refusal, but not after a failure."""
+        if isinstance(error, DamagedDatabaseError):
+            _observe(self.observe_damage, error)
+        if isinstance(error, ArmnesiaError) and not isinstance(error, DatabaseError):
+            return vault
+        _close(vault)
+        return None
 
     def _note_pending(self, pending: bool) -> None:
         """Remember whether erasures are pending; the first attempt to complete them is soon."""
@@ -269,7 +308,7 @@ class VaultWorker:
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._try_again_at = time.monotonic() + self._pause
         try:
-            with self._gate.alone():
+            with self._gate.alone(_LONGEST_WAIT_FOR_READERS):
                 number = vault.pending_erasures().number
             if number == 0 and vault.finish(wait=False).erasure == "complete":
                 self._pending = False
@@ -282,7 +321,8 @@ class Gate:
     """Lets many in together, or one alone; whoever wants to be alone is not overtaken by newcomers.
 
     A reader of SQLite holds back the erasure of what is deleted meanwhile, so that no reader of this process
-    is in the way of a deletion.
+    is in the way of a deletion. One that reads for long is not waited for: the erasure is then completed
+    after it, as if another process had read.
     """
 
     def __init__(self) -> None:
@@ -304,11 +344,12 @@ class Gate:
                 self._changed.notify_all()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Be in alone."""
+    def alone(self, seconds: float | None = None) -> Iterator[None]:
+        """Be in alone; after so many seconds beside those who are still in, but nobody else comes in."""
         with self._changed:
             self._want_alone += 1
-            self._changed.wait_for(lambda: not (self._is_alone or self._together))
+            self._changed.wait_for(lambda: not (self._is_alone or self._together), seconds)
+            self._changed.wait_for(lambda: not self._is_alone)
             self._want_alone -= 1
             self._is_alone = True
         try:
@@ -317,14 +358,6 @@ class Gate:
             with self._changed:
                 self._is_alone = False
                 self._changed.notify_all()
-
-
-def _usable(vault: Vault | None, error: BaseException) -> Vault | None:
-    """The connection, if it can still be used: after a refusal, but not after a failure."""
-    if isinstance(error, ArmnesiaError) and not isinstance(error, DatabaseError):
-        return vault
-    _close(vault)
-    return None
 
 
 def _close(vault: Vault | None) -> None:
@@ -349,4 +382,4 @@ def _observe(observer: Callable[[Any], None], fact: object) -> None:
     try:
         observer(fact)
     except Exception as error:
-        log("answers not counted", described(error), logging.ERROR)
+        log("not noted", described(error), logging.ERROR)

@@ -45,10 +45,12 @@ class SubjectRequest:
     """The names of the people; None once they are forgotten, or the request is cancelled."""
     sequence: int | None = None
     """The ledger entry that answered it."""
+    names_in_files: bool = False
+    """Whether the ciphertext of names that were deleted may still be in the files of the database."""
 
     def facts(self) -> dict[str, Any]:
         """What is stored in the clear: nothing that names a person."""
-        apart = ("id", "status", "users", "sequence")
+        apart = {"id", "status", "users", "sequence"} | (set() if self.names_in_files else {"names_in_files"})
         found = {name: value for name, value in vars(self).items() if name not in apart}
         return {**found, "urls": list(self.urls), "callbacks": [vars(each) for each in self.callbacks]}
 
@@ -68,6 +70,6 @@ class SubjectRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """What may be shown to an operator: all but the names and the digest of the body."""
-        hidden = ("users", "body_digest", "callbacks")
+        hidden = ("users", "body_digest", "callbacks", "names_in_files")
         found = {name: value for name, value in vars(self).items() if name not in hidden}
         return {**found, "urls": list(self.urls), "untold": len(self.callbacks)}

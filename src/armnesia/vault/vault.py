@@ -51,6 +51,7 @@ from armnesia.vault.operations.status import pending_erasures, status_of, to_rei
 from armnesia.vault.operations.subject_requests import (
     add_subject_request,
     change_subject_request,
+    erase_names,
     find_subject_request,
     list_subject_requests,
 )
@@ -677,6 +678,13 @@ class Vault:
     def change_subject_request(self, before: SubjectRequest, after: SubjectRequest) -> SubjectRequest:
         """Put a request in the place of the one that was read; refuse if it has changed meanwhile."""
         return change_subject_request(self._connection, before, after)
+
+    def erase_names(self, request: SubjectRequest) -> SubjectRequest:
+        """Make the ciphertext of the names that a request had leave the files, and note in it if it did.
+
+        On PostgreSQL only `compact` can, which notes it as well.
+        """
+        return erase_names(self._connection, request)
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -217,7 +217,7 @@ def test_what_is_in_the_way_of_a_request_is_said(sqlite_place: Place, tmp_path: 
                 break
             time.sleep(0.05)
         assert "records under a nearly equal spelling" in text
-        assert "It is tried again after the next deletion, and at <time" in text
+        assert "It is tried again after a further deletion, and at <time" in text
         assert "in 29 days" in text
         assert "4711" not in text
 

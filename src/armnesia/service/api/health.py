@@ -70,10 +70,12 @@ async def health_facts(service: Service) -> dict[str, Any]:
         facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
     else:
         facts["pin"] = service.state_of_pin(facts["pin"])
+        if service.damage is not None:  # in a part of the file that is not read here
+            facts["database"] = "vault-unreadable"
     if facts["pin"] in ("missing", "recreated"):
         facts["status"] = "degraded"
     is_verified = service.verified is None or service.verified.holds
-    if not service.is_alive or not is_verified or facts["keys"] != "ok":
+    if not service.is_alive or not is_verified or facts["keys"] != "ok" or facts["database"] != "ok":
         facts["status"] = "failing"
     return facts
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -31,6 +31,8 @@ from armnesia.vault.keys.canonical_json import canonical, time_text
 PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "completed", "cancelled"
 _POLL = 5.0
 _RETRY_REFUSED = timedelta(hours=1)
+_RETRY_SOONER = timedelta(minutes=1)
+"""After the second refusal, if the ledger has grown; twice as long after each further one."""
 _PAUSES = [timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 1440)]
 """Between the attempts to tell a controller; after the last one it is given up, and the log says so."""
 _SECONDS = 10.0
@@ -41,6 +43,17 @@ def with_status(request: SubjectRequest, status: str, **changes: Any) -> Subject
     """The request with another status, of which its controller is to be told at every address."""
     told = tuple(Callback(url, status) for url in request.urls)
     return replace(request, status=status, callbacks=(*request.callbacks, *told), **changes)
+
+
+class _Refused(NamedTuple):
+    """How often a request was refused, and the length of the ledger when it was tried last."""
+
+    times: int
+    head: int
+    sooner: datetime
+    """When it is tried again if the ledger has grown: then it may be possible."""
+    later: datetime
+    """When it is tried again in any case."""
 
 
 class Desk:
@@ -56,9 +69,7 @@ class Desk:
     ) -> None:
         self._worker, self._processor, self._now = worker, processor, now
         self._transport = transport
-        self._refused: dict[str, datetime] = {}
-        self._head: int | None = None
-        """The length of the ledger at which refused requests were tried last."""
+        self._refused: dict[str, _Refused] = {}
         self._at_sources: dict[str, int] = {}
         """By request, the length of the ledger at which its rows were still to be erased at a source."""
         self.wake = asyncio.Event()
@@ -77,8 +88,8 @@ class Desk:
     async def work(self) -> None:
         """Do what is to be done now."""
         requests = await self._write(lambda vault: vault.subject_requests(only_open=True))
-        now, waiting = self._now(), {request.id for request in requests}
-        self._refused = {id_: until for id_, until in self._refused.items() if id_ in waiting and until > now}
+        waiting = {request.id for request in requests}
+        self._refused = {id_: each for id_, each in self._refused.items() if id_ in waiting}
         self._at_sources = {id_: head for id_, head in self._at_sources.items() if id_ in waiting}
         answered = [await self._each(self._answer, request) for request in requests]
         calls = _Calls(self._processor, self._transport)
@@ -103,7 +114,7 @@ class Desk:
         return None
 
     async def _answer(self, request: SubjectRequest) -> SubjectRequest:
-        return await self._complete(await self._forget(await self._begin(request)))
+        return await self._complete(await self._erase_names(await self._forget(await self._begin(request))))
 
     async def _begin(self, request: SubjectRequest) -> SubjectRequest:
         if request.status == PENDING and request.begin <= time_text(self._now()):
@@ -114,14 +125,15 @@ class Desk:
         """Forget the people; if that is refused, it is tried again later, and an operator can help."""
         if request.status != IN_PROGRESS or request.users is None:
             return request
-        if await self._waits(request):
+        head = await self._write(lambda vault: vault.head.sequence)
+        if self._waits(request, head):
             return request
         try:
             done = await asyncio.wrap_future(self._worker.forget(ForgetRequest(users=request.users)))
         except (DatabaseError, UnfinishedError, VaultBusyError):  # the next time has the answer
             raise
         except ArmnesiaError as error:
-            self._refused[request.id] = self._now() + _RETRY_REFUSED
+            self._note_refused(request, head)
             kind = problem_of(error).kind
             log("request of a controller refused", {"problem": kind, **described(error)})
             return (
@@ -129,26 +141,41 @@ class Desk:
                 if request.obstacle == kind
                 else await self._change(request, replace(request, obstacle=kind))
             )
+        self._refused.pop(request.id, None)
         sequence = int(done.certificate.body["sequence"])
         return await self._change(request, replace(request, users=None, sequence=sequence, obstacle=""))
 
-    async def _waits(self, request: SubjectRequest) -> bool:
+    def _waits(self, request: SubjectRequest, head: int) -> bool:
         """Whether a refused request is not tried yet: once the ledger has grown, it may be possible."""
-        head = await self._write(lambda vault: vault.head.sequence)
-        if head != self._head:
-            self._head = head
-            self._refused.clear()
-        return self._refused.get(request.id, self._now()) > self._now()
+        refused = self._refused.get(request.id)
+        if refused is None:
+            return False
+        return self._now() < (refused.later if head == refused.head else refused.sooner)
+
+    def _note_refused(self, request: SubjectRequest, head: int) -> None:
+        """Remember that a request was refused, and when it is tried again: less and less often."""
+        now, before = self._now(), self._refused.get(request.id)
+        times = 1 if before is None else before.times + 1
+        pause = _RETRY_SOONER * 2 ** min(times - 2, 10) if times > 1 else timedelta()
+        later = now + _RETRY_REFUSED
+        self._refused[request.id] = _Refused(times, head, min(now + pause, later), later)
 
     def next_try(self, id_: str) -> str | None:
         """When a request that was refused is tried again, unless the ledger grows before."""
-        after = self._refused.get(id_)
-        return None if after is None else time_text(after)
+        refused = self._refused.get(id_)
+        return None if refused is None else time_text(refused.later)
+
+    async def _erase_names(self, request: SubjectRequest) -> SubjectRequest:
+        """Its own names leave the files: no ledger entry says so, if the people were forgotten before."""
+        if not request.names_in_files:
+            return request
+        changed: SubjectRequest = await self._write(lambda vault: vault.erase_names(request))
+        return changed
 
     async def _complete(self, request: SubjectRequest) -> SubjectRequest:
         """Completed is a request whose bytes have left the files as well, also those of the sources."""
         number = request.sequence
-        if request.status != IN_PROGRESS or number is None:
+        if request.status != IN_PROGRESS or number is None or request.names_in_files:
             return request
         head = await self._write(lambda vault: vault.head.sequence)
         if self._at_sources.get(request.id) == head:  # every erasure at a source adds an entry

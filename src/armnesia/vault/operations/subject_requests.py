@@ -54,8 +54,11 @@ def change_subject_request(
 ) -> SubjectRequest:
     """Put a request in the place of the one that was read; refuse if it has changed meanwhile.
 
-    The names that it no longer has leave the database as deleted rows do.
+    The names that it no longer has leave the database as deleted rows do, and no ledger entry says so: that
+    their ciphertext may still be in the files is noted in the request.
     """
+    if before.users is not None and after.users is None:
+        after = replace(after, names_in_files=True)
     with connection.writing() as transaction:
         found = read_subject_request(transaction.session, before.id, transaction.keyring)
         if found != before or after.id != before.id:
@@ -63,3 +66,10 @@ def change_subject_request(
         row = subject_request_row(after, transaction.keyring)
         transaction.session.execute_together([tables.put_subject_request(row)])
     return after
+
+
+def erase_names(connection: VaultConnection, request: SubjectRequest) -> SubjectRequest:
+    """Make the ciphertext of deleted names leave the files, if the database can at once; note if it did."""
+    if not request.names_in_files or not connection.database.erase():
+        return request
+    return change_subject_request(connection, request, replace(request, names_in_files=False))

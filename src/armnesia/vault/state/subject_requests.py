@@ -4,7 +4,8 @@ The names are encrypted (AES-256-GCM) with a key that is derived from a digest k
 ciphertext is deleted with the answer. The row is under a seal, like that of a token.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from hmac import compare_digest
 from typing import Any
 
@@ -50,6 +51,25 @@ def subject_request_problems(session: Session, keyring: Keyring) -> Iterator[str
     for row in tables.read_subject_requests(session):
         if not compare_digest(row.seal, _seal(row, keyring)):
             yield "subject requests: one was added or changed by something other than armnesia"
+
+
+def requests_with_names_in_files(session: Session, keyring: Keyring) -> list[str]:
+    """The ids of requests whose names were deleted, and whose ciphertext may still be in the files.
+
+    Those that are not believed are left out.
+    """
+    rows = [row for row in tables.read_subject_requests(session) if row.identity is None]
+    believed = [row for row in rows if compare_digest(row.seal, _seal(row, keyring))]
+    return [row.id for row in believed if _request(row, keyring).names_in_files]
+
+
+def note_names_erased(session: Session, keyring: Keyring, ids: Iterable[str]) -> None:
+    """Note that the files have no ciphertext any more of names that these requests had before."""
+    for id_ in ids:
+        request = read_subject_request(session, id_, keyring)
+        if request is not None and request.users is None:
+            row = subject_request_row(replace(request, names_in_files=False), keyring)
+            session.execute_together([tables.put_subject_request(row)])
 
 
 def reseal_subject_requests(session: Session, old: Keyring, new: Keyring) -> None:
