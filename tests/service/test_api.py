@@ -9,6 +9,7 @@ import pytest
 
 from armnesia.service import ServiceError
 from armnesia.vault import Certificate, Configuration, UserType
+from armnesia.vault.storage import tables
 from tests.databases import Place
 from tests.service.pages.clients import at_the_page
 from tests.service.servers import PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
@@ -161,6 +162,34 @@ def test_the_one_decision_with_its_arms(served: Served) -> None:
             # Hoeffding: 2 exp(-2 n r²) is 0.05 at the radius, unless the interval is cut.
             radius = max(arm["mean"] - low, high - arm["mean"])
             assert 2 * math.exp(-2 * arm["count"] * radius**2) >= 0.05 - 1e-9
+
+
+def test_a_page_of_decisions_reads_no_others(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without keys that are asked for, a search or an order."""
+    names = [f"user {number}" for number in range(300)]
+    log: dict[str, list[Any]] = {"action": ["A"] * 300, "reward": [1] * 300}
+    log |= {"user": names, "page": names, "id": names}
+    read, rows = tables.read_decisions, list[int]()
+
+    def fail(*_: Any) -> Any:
+        raise AssertionError("all were read")
+
+    def count(session: Any, numbers: Any) -> Any:
+        rows.extend(numbers)
+        return read(session, numbers)
+
+    with serving(sqlite_place, MANY, log=log) as served, served.http("reader") as http:
+        monkeypatch.setattr(tables, "stream_decisions", fail)
+        monkeypatch.setattr(tables, "read_decisions", count)
+        found = http.get("/v1/decisions", params={"after": 3, "limit": 7}).json()
+        assert (found["total"], found["next"], rows) == (300, 10, list(range(4, 11)))
+        assert [each["key"]["page"] for each in found["decisions"]] == names[3:10]
+        beyond = http.get("/v1/decisions", params={"after": 400}).json()
+        assert (beyond["decisions"], beyond["total"], beyond["next"]) == ([], 300, None)
+        rows.clear()
+        with at_the_page(served, "reader") as page:
+            assert page.get("/page/decisions").status_code == 200
+        assert rows == list(range(1, 51))
 
 
 def test_the_ledger_in_pages(served: Served) -> None:

@@ -1,6 +1,7 @@
 """The client: against a service, and against answers that no service gives."""
 
 import importlib
+import ssl
 from typing import Any
 
 import httpx
@@ -164,3 +165,20 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
             patched.setattr(importlib, "import_module", lambda _, name=module: missing(name))
             with pytest.raises(error):
                 _ = armnesia.service.Client
+
+
+@pytest.mark.parametrize(("url", "loads"), [("http://127.0.0.1:1", 0), ("https://127.0.0.1:1", 1)])
+def test_authorities_are_read_only_where_a_certificate_is_checked(
+    monkeypatch: pytest.MonkeyPatch, url: str, loads: int
+) -> None:
+    loaded: list[object] = []
+    load = ssl.SSLContext.load_verify_locations
+
+    def note(context: ssl.SSLContext, *places: Any, **named: Any) -> None:
+        loaded.append(places or named)
+        load(context, *places, **named)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", note)
+    with Client(url, "token", retries=0) as client, pytest.raises(ServiceError):
+        client.head()
+    assert len(loaded) == loads

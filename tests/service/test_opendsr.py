@@ -24,10 +24,11 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
 from armnesia.service.opendsr.desk import Desk
+from armnesia.service.opendsr.endpoints import controller_of
 from armnesia.service.opendsr.processor import Processor
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Callback, ForgetRequest, SubjectRequest, Vault
+from armnesia.vault import Callback, ForgetRequest, Role, SubjectRequest, Token, Vault
 from tests.databases import Place, fresh_place
 from tests.service.certificates import DOMAIN, HOST, elliptic_key, issued, processor, rsa_key
 from tests.service.servers import PEOPLE, SETTINGS, Served, fill, listening, log_of
@@ -795,3 +796,16 @@ def test_a_request_that_is_not_believed_does_not_stop_compact(place: Place, tmp_
         work()
         change(vault, "UPDATE subject_request SET status = 'cancelled'")
         assert vault.compact().erasure == "complete"
+
+
+def test_no_token_can_take_the_name_of_another_ones_number(waiting: Served) -> None:
+    with waiting.place.open() as vault:
+        nameless = vault.create_token("operator")
+        number = nameless.token.number
+        for name in (f"token-{number}", f"Token-{number}", f" token-{number}"):
+            with pytest.raises(InvalidInputError, match="token-7"):
+                vault.create_token("operator", name=name)
+        vault.create_token("operator", name=f"token-desk-{number}")
+    older = Token(number + 5, Role.OPERATOR, f"token-{number}", "2026-01-01", "2027-01-01")
+    assert controller_of(older) == f"token-{number + 5}"
+    assert controller_of(nameless.token) == f"token-{number}"

@@ -76,7 +76,7 @@ class Client:
             base_url=self._url,
             headers={"Authorization": f"Bearer {token}"},
             timeout=timeout,
-            verify=verify,
+            verify=verify if self._url.startswith("https://") else False,  # no authorities are read for http
             transport=transport,
             trust_env=False,  # a proxy of the environment would see everybody's names
         )

@@ -290,7 +290,7 @@ class VaultWorker:
         """The connection, if it can still be used: after a refusal, but not after a failure."""
         if isinstance(error, DamagedDatabaseError):
             _observe(self.observe_damage, error)
-        if isinstance(error, ArmnesiaError) and not isinstance(error, DatabaseError):
+        if isinstance(error, ArmnesiaError | Problem) and not isinstance(error, DatabaseError):
             return vault
         _close(vault)
         return None

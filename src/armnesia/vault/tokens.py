@@ -1,6 +1,7 @@
 """Who may call the service: tokens, and what each of their roles may do."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -55,6 +56,15 @@ class Token:
     def to_dict(self) -> dict[str, Any]:
         """All fields."""
         return dict(vars(self))
+
+
+def is_numbered_name(name: str) -> bool:
+    """Whether a name is one that stands for a token without a name, such as token-7.
+
+    >>> is_numbered_name("token-7"), is_numbered_name("Token-07 "), is_numbered_name("token-desk")
+    (True, True, False)
+    """
+    return re.fullmatch(r"token-\d+", name.strip().casefold()) is not None
 
 
 def token_digest(text: str) -> bytes:

@@ -241,9 +241,14 @@ class Vault:
         """
         return decide(self._connection, where)
 
-    def decisions(self, *, statistics: bool = False) -> ServedDecisions:
-        """The arms that all decisions serve; `statistics` are for the operator: changes reveal deletions."""
-        return decide_all(self._connection, statistics=statistics)
+    def decisions(
+        self, *, statistics: bool = False, after: int = 0, limit: int | None = None
+    ) -> ServedDecisions:
+        """The arms that all decisions serve, or at most `limit` of them after some.
+
+        `statistics` are for the operator: changes reveal deletions.
+        """
+        return decide_all(self._connection, statistics=statistics, after=after, limit=limit)
 
     def signed_decisions(self) -> SignedDecisions:
         """The arms that all decisions serve, with the head of the ledger, under the signing key."""

@@ -41,19 +41,25 @@ async def list_decisions(
 ) -> JSONResponse:
     """The arm that each decision serves, some decisions at a time."""
     service = service_of(request)
-    found = await done(service.worker.read(lambda vault: vault.decisions()))
-    wanted = _wanted(where, [KeyColumn.parse(key) for key in found.by])
-    kept = [each for each in each_decision(found) if wanted.items() <= each["key"].items()]
-    end = after + min(limit, service.settings.page)
-    return answer(
-        {
-            "by": found.by,
-            "head": str(found.head),
-            "total": len(kept),
-            "decisions": kept[after:end],
-            "next": end if end < len(kept) else None,
-        }
-    )
+    most = min(limit, service.settings.page)
+    return answer(await done(service.worker.read(lambda vault: _listed(vault, where, after, most))))
+
+
+def _listed(vault: Vault, where: Sequence[str], after: int, most: int) -> dict[str, Any]:
+    """Some decisions; without keys that are asked for, no others are read."""
+    wanted = _wanted(where, vault.configuration.key_columns)
+    found = vault.decisions() if wanted else vault.decisions(after=after, limit=most)
+    total, shown, end = found.total, each_decision(found), after + most
+    if wanted:
+        kept = [each for each in shown if wanted.items() <= each["key"].items()]
+        total, shown = len(kept), kept[after:end]
+    return {
+        "by": found.by,
+        "head": str(found.head),
+        "total": total,
+        "decisions": shown,
+        "next": end if end < total else None,
+    }
 
 
 @router.get(
@@ -101,7 +107,7 @@ def interval(mean: float, count: int, reward_range: tuple[float, float]) -> list
 
 
 def each_decision(found: ServedDecisions) -> list[dict[str, Any]]:
-    """All decisions, each with its id."""
+    """The decisions, each with its id."""
     return [{"id": decision_id(each["key"]), **each} for each in found.to_dict()["decisions"]]
 
 

@@ -19,6 +19,7 @@ from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import Role, SubjectRequest, Token, Vault
 from armnesia.vault.keys.canonical_json import time_text
+from armnesia.vault.tokens import is_numbered_name
 
 VERSION = "2.0"
 _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
@@ -232,8 +233,11 @@ async def cancel_request(request: Request, token: Caller, id: RequestId) -> Resp
 
 
 def controller_of(token: Token) -> str:
-    """The id of a controller: the name of its token, or its number."""
-    return token.name or f"token-{token.number}"
+    """The id of a controller: the name of its token, or its number; tokens of one name are one controller.
+
+    A token of an older version may have the name that stands for the number of another one.
+    """
+    return f"token-{token.number}" if not token.name or is_numbered_name(token.name) else token.name
 
 
 def _own(vault: Vault, id_: str, token: Token) -> SubjectRequest:

@@ -47,26 +47,36 @@ async def search_decisions(request: Request) -> Response:
 
 
 async def _listed(request: Request, search: str, sort: str, number: int) -> Response:
-    found = await done(service_of(request).worker.read(lambda vault: vault.decisions()))
-    if not found.by:
+    found = await done(
+        service_of(request).worker.read(lambda vault: _list_page(vault, search.split(), sort, number))
+    )
+    if found is None:
         return RedirectResponse(f"/page/decisions/{ONLY}", 303)
-    rows = [_row(each) for each in each_decision(found)]
-    columns = [KeyColumn.parse(key) for key in found.by]
-    words = [_searched(word, columns) for word in search.split()]
+    return rendered(request, "decisions.html", {**found, "search": search, "sort": sort, "sorts": _SORTS})
+
+
+def _list_page(vault: Vault, searched: Sequence[str], sort: str, number: int) -> dict[str, Any] | None:
+    """A page of decisions; all are read only to be searched or sorted. None if there is but one."""
+    columns = vault.configuration.key_columns
+    if not columns:
+        return None
+
+    def read(after: int, limit: int | None) -> tuple[list[dict[str, Any]], int]:
+        found = vault.decisions(after=after, limit=limit)
+        return [_row(each) for each in each_decision(found)], found.total
+
+    by = [column.name for column in columns]
+    if sort == "order" and not searched:
+        listed = ListPage.read(number, read)
+        return {"listed": listed, "all": listed.total, "by": by}
+    rows, total = read(0, None)
+    words = [_searched(word, columns) for word in searched]
     kept = [row for row in rows if all(word in row["text"] for word in words)]
     if sort != "order":
         kept.sort(
             key=lambda row: str(row[{"decision": "id", "arm": "action", "why": "why"}[sort]]).casefold()
         )
-    values = {
-        "listed": ListPage.of(kept, number),
-        "all": len(rows),
-        "search": search,
-        "sort": sort,
-        "sorts": _SORTS,
-        "by": [column.name for column in columns],
-    }
-    return rendered(request, "decisions.html", values)
+    return {"listed": ListPage.of(kept, number), "all": total, "by": by}
 
 
 def _searched(word: str, columns: Sequence[KeyColumn]) -> str:

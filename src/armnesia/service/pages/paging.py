@@ -1,6 +1,6 @@
 """One page of a long list."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,23 @@ class ListPage:
     @classmethod
     def of(cls, rows: Sequence[Any], number: int, size: int = PAGE) -> "ListPage":
         """The page with this number, or the nearest that there is."""
-        pages = max(1, -(-len(rows) // size))
+        pages = _pages(len(rows), size)
         number = min(max(number, 1), pages)
         return cls(rows[(number - 1) * size : number * size], number, pages, len(rows))
+
+    @classmethod
+    def read(cls, number: int, read: Callable[[int, int], tuple[Sequence[Any], int]]) -> "ListPage":
+        """The same, without the other pages: `read` has so many rows after some, and how many there are.
+
+        >>> ListPage.read(7, lambda after, limit: (range(120)[after : after + limit], 120)).number
+        3
+        """
+        number = max(number, 1)
+        rows, total = read((number - 1) * PAGE, PAGE)
+        pages = _pages(total, PAGE)
+        if number > pages:
+            return cls.read(pages, read)
+        return cls(rows, number, pages, total)
 
     @property
     def first(self) -> int:
@@ -39,6 +53,10 @@ class ListPage:
     def last(self) -> int:
         """The number of the last row."""
         return min(self.total, self.number * PAGE)
+
+
+def _pages(rows: int, size: int) -> int:
+    return max(1, -(-rows // size))
 
 
 def whole_number(text: str, otherwise: int = 1) -> int:

@@ -9,7 +9,13 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results.served import Served, ServedDecisions
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decision_table import find_decision, key_dict, read_all_decisions, stacked
+from armnesia.vault.state.decision_table import (
+    find_decision,
+    key_dict,
+    read_all_decisions,
+    read_decisions,
+    stacked,
+)
 from armnesia.vault.state.decisions import DEFAULT
 
 
@@ -52,14 +58,25 @@ def decide_signed(connection: VaultConnection) -> SignedDecisions:
     return SignedDecisions.issue(keyring, served.head, served.by, decisions)
 
 
-def decide_all(connection: VaultConnection, *, statistics: bool = False) -> ServedDecisions:
-    """The served arms of all decisions; `statistics` are for the operator."""
+def decide_all(
+    connection: VaultConnection, *, statistics: bool = False, after: int = 0, limit: int | None = None
+) -> ServedDecisions:
+    """The served arms of all decisions, or of at most `limit` after some; `statistics` are for the operator.
+
+    Of many decisions, only those that are asked for are read.
+    """
+    if after < 0 or (limit is not None and limit < 0):
+        raise InvalidInputError(f"after and limit must be 0 or more; got {after} and {limit}")
     with connection.reading() as transaction:
         state, configuration = transaction.state, transaction.state.configuration
-        if state.configuration.by:
-            decisions = read_all_decisions(transaction.session, state, transaction.keyring)
+        total = state.n_decisions if configuration.by else int(state.decision is not None)
+        last = total if limit is None else min(total, after + limit)
+        if not configuration.by:
+            decisions = [] if state.decision is None else [state.decision][after:last]
+        elif after or last < total:
+            decisions = read_decisions(transaction, range(after + 1, last + 1))
         else:
-            decisions = [] if state.decision is None else [state.decision]
+            decisions = read_all_decisions(transaction.session, state, transaction.keyring)
     columns = configuration.key_columns
     return ServedDecisions(
         by=configuration.by,
@@ -68,4 +85,5 @@ def decide_all(connection: VaultConnection, *, statistics: bool = False) -> Serv
         chosen_by=tuple(each.served_by for each in decisions),
         head=state.head,
         stream=stacked(decisions, configuration) if statistics and decisions else None,
+        total=total,
     )

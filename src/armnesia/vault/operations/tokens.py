@@ -13,7 +13,7 @@ from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.tokens import read_tokens, token_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.schema import WITH_SERVICE
-from armnesia.vault.tokens import IssuedToken, Role, Token, Tokens, token_digest
+from armnesia.vault.tokens import IssuedToken, Role, Token, Tokens, is_numbered_name, token_digest
 
 _BYTES = 32
 _LONGEST_LIFE = 3650
@@ -30,6 +30,10 @@ def create_token(connection: VaultConnection, role: str, name: str, days: int) -
     if not isinstance(name, str) or len(name) > _LONGEST_NAME or not name.isprintable():
         raise InvalidInputError(
             f"name must be at most {_LONGEST_NAME} printable characters; got {shown(name)}"
+        )
+    if is_numbered_name(name):
+        raise InvalidInputError(
+            f"name must not be as token-7, which stands for a token without a name; got {shown(name)}"
         )
     text = _PREFIX + base64.urlsafe_b64encode(secret_bytes(_BYTES)).decode().rstrip("=")
     created = date.fromisoformat(utc_now()[:10])

@@ -26,7 +26,7 @@ class Served:
 
 @dataclass(frozen=True)
 class ServedDecisions:
-    """The served arms of all decisions, in the order in which the decisions appeared."""
+    """The served arms of decisions, all or some, in the order in which the decisions appeared."""
 
     by: tuple[str, ...]
     """The key columns."""
@@ -36,7 +36,9 @@ class ServedDecisions:
     """What chose each arm: "default", "learner" or "release"."""
     head: Head
     stream: Stream | None = None
-    """The records of all decisions, if the operator asked for them."""
+    """The records of these decisions, if the operator asked for them."""
+    total: int = 0
+    """How many decisions there are, also where some were asked for."""
 
     def __len__(self) -> int:
         return len(self.keys)
