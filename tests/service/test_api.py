@@ -186,8 +186,12 @@ def test_a_page_of_decisions_reads_no_others(sqlite_place: Place, monkeypatch: p
         assert [each["key"]["page"] for each in found["decisions"]] == names[3:10]
         beyond = http.get("/v1/decisions", params={"after": 400}).json()
         assert (beyond["decisions"], beyond["total"], beyond["next"]) == ([], 300, None)
-        rows.clear()
+        (one,) = http.get("/v1/decisions", params={"where": "page=user 7"}).json()["decisions"]
+        assert one["key"] == {"page": "user 7"}
+        none = http.get("/v1/decisions", params={"where": "page=nowhere"}).json()
+        assert (none["decisions"], none["total"], none["head"]) == ([], 0, found["head"])
         with at_the_page(served, "reader") as page:
+            rows.clear()
             assert page.get("/page/decisions").status_code == 200
         assert rows == list(range(1, 51))
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -46,13 +47,16 @@ async def list_decisions(
 
 
 def _listed(vault: Vault, where: Sequence[str], after: int, most: int) -> dict[str, Any]:
-    """Some decisions; without keys that are asked for, no others are read."""
-    wanted = _wanted(where, vault.configuration.key_columns)
-    found = vault.decisions() if wanted else vault.decisions(after=after, limit=most)
-    total, shown, end = found.total, each_decision(found), after + most
+    """Some decisions; all are read only if some of several keys are asked for."""
+    columns, end = vault.configuration.key_columns, after + most
+    wanted = _wanted(where, columns)
     if wanted:
-        kept = [each for each in shown if wanted.items() <= each["key"].items()]
+        found = _with_key(vault, wanted) if len(wanted) == len(columns) else vault.decisions()
+        kept = [each for each in each_decision(found) if wanted.items() <= each["key"].items()]
         total, shown = len(kept), kept[after:end]
+    else:
+        found = vault.decisions(after=after, limit=most)
+        total, shown = found.total, each_decision(found)
     return {
         "by": found.by,
         "head": str(found.head),
@@ -60,6 +64,18 @@ def _listed(vault: Vault, where: Sequence[str], after: int, most: int) -> dict[s
         "decisions": shown,
         "next": end if end < total else None,
     }
+
+
+def _with_key(vault: Vault, key: Mapping[str, str]) -> ServedDecisions:
+    """The one decision with a key, or none."""
+    none = vault.decisions(limit=0)
+    try:
+        served = vault.decide(key)
+    except InvalidInputError:
+        return none
+    return replace(
+        none, keys=(served.key or {},), actions=(served.action,), chosen_by=(served.by,), head=served.head
+    )
 
 
 @router.get(
