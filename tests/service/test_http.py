@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from armnesia.service import protocol
+from armnesia.service import frame, protocol
 from tests.service.servers import Served
 
 LIVE = b"GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -370,3 +370,138 @@ def test_others_have_their_turn_between_the_chunks_of_a_body(
         assert next_answer(answers)[0] == 200
     assert 0 < most[0] <= 4_096 // len(CHUNK) + 1
     assert beats[0] > 50_000 * len(CHUNK) // 4_096
+
+
+LENGTH = f"Content-Length: {len(asked('cem-4711'))}"
+WRONG_HEADS: list[list[str]] = [
+    [LENGTH, LENGTH],
+    [LENGTH, "Content-Length: 5"],
+    [LENGTH, "Transfer-Encoding: chunked"],
+    ["Transfer-Encoding: chunked", LENGTH],
+    ["Content-Length: +5"],
+    ["Content-Length: 5, 5"],
+    ["Content-Length: -1"],
+    [f"Content-Length: {10**30}"],
+    [f"Content-Length : {len(LENGTH)}"],
+    ["Transfer-Encoding: gzip, chunked"],
+    ["Transfer-Encoding: chunked, gzip"],
+    ["Transfer-Encoding: identity"],
+    ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
+    ["Transfer-Encoding:", " chunked"],
+    ["Transfer-Encoding: \x0bchunked"],
+    [LENGTH, "X: a\rb"],
+    [LENGTH, "X: a\nb"],
+    [LENGTH, "Authorization: Bearer other"],
+    [LENGTH, "Content-Type: text/plain"],
+    [LENGTH, "Idempotency-Key: a", "Idempotency-Key: b"],
+    [LENGTH, "Connection: Upgrade", "Upgrade: h2c"],
+    ["Transfer-Encoding: chunked", "Connection: Upgrade", "Upgrade: h2c"],
+]
+
+
+@pytest.mark.parametrize("heads", WRONG_HEADS, ids=repr)
+def test_a_request_that_others_may_read_otherwise_is_refused(served: Served, heads: list[str]) -> None:
+    content = asked("cem-4711")
+    rest = b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content) if "chunked" in str(heads) else content
+    with talking(served) as (made, answers):
+        made.sendall(deletion(served, b"", *heads, length=False) + rest + LIVE)
+        assert next_answer(answers)[0] == 400
+        assert answers.read() == b""
+    with served.http() as http:
+        assert http.post("/v1/deletions", json={"users": ["cem-4711"]}).json()["repeated"] is False
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        b"5\n",
+        b"5;a\n",
+        b"0x5\r\n",
+        b"-1\r\n",
+        b"5 \r\n",
+        b"f" * 18 + b"\r\n",
+        b"1\r\naXX",
+        b"1\r\na\n0\r\n\r\n",
+    ],
+)
+def test_chunks_that_others_may_read_otherwise_are_refused(served: Served, chunks: bytes) -> None:
+    with talking(served) as (made, answers):
+        made.sendall(deletion(served, b"", "Transfer-Encoding: chunked", length=False) + chunks + LIVE)
+        assert next_answer(answers)[0] == 400
+        assert answers.read() == b""
+
+
+@pytest.mark.parametrize("version", [b"HTTP/2.0", b"HTTP/0.9", b"HTTP/1.2", b"HTTP/3.0"])
+def test_other_versions_of_http_are_refused(served: Served, version: bytes) -> None:
+    with talking(served) as (made, answers):
+        made.sendall(LIVE.replace(b"HTTP/1.1", version))
+        assert next_answer(answers)[0] == 400
+
+
+def test_chunks_of_an_older_version_are_refused(served: Served) -> None:
+    sent = deletion(served, b"0\r\n\r\n", "Transfer-Encoding: chunked", length=False)
+    with talking(served) as (made, answers):
+        made.sendall(sent.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        assert next_answer(answers)[0] == 400
+
+
+@pytest.mark.parametrize("kind", [DIRECT, BY_FASTAPI])
+def test_space_around_a_header_is_no_part_of_it(served: Served, kind: str) -> None:
+    content = asked("cem-4711")
+    lines = ["POST /v1/deletions HTTP/1.1", "Host:\t127.0.0.1 \t", f"Content-Type: {kind}  "]
+    lines += [f"Authorization:  Bearer {served.tokens['operator']} ", "Idempotency-Key:  key-1 \t"]
+    lines += [f"Content-Length: {len(content)} "]
+    with talking(served) as (made, answers):
+        made.sendall("\r\n".join([*lines, "", ""]).encode() + content)
+        assert next_answer(answers)[0] == 201
+        made.sendall(deletion(served, content, "Idempotency-Key: key-1"))
+        assert next_answer(answers)[1]["idempotent-replayed"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("HEAD", "/v1/deletions", 405),
+        ("OPTIONS", "/v1/deletions", 405),
+        ("PUT", "/v1/deletions", 405),
+        ("POST", "/v1/deletions/", 404),
+        ("POST", "//v1/deletions", 404),
+        ("POST", "/v1/x/../deletions", 404),
+    ],
+)
+def test_other_methods_and_addresses_forget_nobody(
+    served: Served, method: str, path: str, status: int
+) -> None:
+    sent = deletion(served, asked("cem-4711"))
+    with talking(served) as (made, answers):
+        made.sendall(sent.replace(b"POST /v1/deletions", f"{method} {path}".encode()))
+        assert next_answer(answers, has_body=method != "HEAD")[0] == status
+    with served.http() as http:
+        assert http.post("/v1/deletions", json={"users": ["cem-4711"]}).json()["repeated"] is False
+
+
+@pytest.mark.parametrize("role", ["operator", "reader", None])
+@pytest.mark.parametrize(
+    "content",
+    [b'{"users": ["none"], "dry_run": true}', b"{", b'{"users": ["Cem-4711"]}', b'{"users": []}'],
+)
+def test_log_and_numbers_are_alike_with_and_without_fastapi(
+    served: Served, monkeypatch: pytest.MonkeyPatch, role: str | None, content: bytes
+) -> None:
+    lines: list[dict[str, Any]] = []
+    numbers: list[tuple[Any, ...]] = []
+
+    def note(event: str, facts: dict[str, Any], level: int = 0) -> None:
+        if event == "request":
+            lines.append({**facts, "request": "", "milliseconds": 0, "level": level})
+
+    monkeypatch.setattr(frame, "log", note)
+    metrics = served.app.state.service.metrics
+    monkeypatch.setattr(metrics, "observe_request", lambda *facts: numbers.append(facts[:3]))
+    for kind in (DIRECT, BY_FASTAPI):
+        with served.http(role) as http:
+            http.post("/v1/deletions", content=content, headers={"Content-Type": kind})
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+    assert numbers[0] == numbers[1]
+    assert lines[0]["route"] == "/v1/deletions"

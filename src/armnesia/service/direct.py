@@ -16,7 +16,6 @@ from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem
 from armnesia.service.running import Service
 from armnesia.service.tokens import LARGE, authorise, parsed
-from armnesia.vault import Role
 
 _JSON = frozenset(
     {b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"}
@@ -36,21 +35,20 @@ class DirectDeletions:
         if scope["type"] != "http" or scope["path"] != deletions.PATH or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
+        scope["route"] = _ROUTE
         headers = dict(scope["headers"])
         if len(headers) < len(scope["headers"]) or headers.get(b"content-type", b"").lower() not in _JSON:
             await self._app(scope, receive, send)  # it looks at the token before it reads the body, as here
             return
         try:
-            token = await authorise(scope, Role.OPERATOR)
+            token = await authorise(scope, deletions.ROLE)
             first = await receive()
             asked = _plainly_asked(first, headers.get(b"idempotency-key"))
             if asked is None:
                 await self._app(scope, _put_back(first, receive), send)
                 return
-            scope["route"] = _ROUTE
             answer = await deletions.answer_deletion(self._service, token, *asked)
         except (ArmnesiaError, Problem) as error:
-            scope["route"] = _ROUTE
             answer = self._tell(scope, error)
         await answer(scope, receive, send)
 

@@ -35,6 +35,10 @@ _STEP_BYTES = 4_096
 """The parser gets so many bytes at once, because it makes a request of everything that it gets; before it
 gets more, others have their turn."""
 
+_VERSIONS = ("1.1", "1.0")
+_ONCE = frozenset({b"host", b"authorization", b"content-type", b"idempotency-key", b"transfer-encoding"})
+"""Headers of which a proxy may believe another one than we do."""
+
 
 class Protocol(HttpToolsProtocol):
     """A connection; one that sends no complete request in time is closed."""
@@ -146,24 +150,38 @@ class Protocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; those that stand after a body are left out."""
         if not self._in_body:
-            super().on_header(name, value)
+            super().on_header(name, value.strip(b" \t"))  # the parser leaves what stands behind a value
 
     def on_headers_complete(self) -> None:
         """The head of a request is there."""
-        hosts = [value for name, value in self.headers if name == b"host"]
-        if len(hosts) > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
-            raise ValueError("a request must have one Host header")  # the parser takes it for an error
+        own = self._checked_headers()
         is_full = self._most is not None and len(self.connections) >= self._most
         self.app = self._refuse if is_full else self._application
         super().on_headers_complete()
         self.cycle.transport = cast(asyncio.Transport, _JoinedWriting(self, self.cycle))
         self._may_stay = self.cycle.keep_alive
-        if any(name == b"transfer-encoding" for name, _ in self.headers):
+        if b"transfer-encoding" in own:
             self.cycle.keep_alive = False  # as long as its end has not come: nothing may tell where it is
         if not self.pipeline:
             self._current = self.cycle
         self._in_body = self._has_moved_on = True
         self._heads += 1
+
+    def _checked_headers(self) -> dict[bytes, bytes]:
+        """The headers by name; refused where others may read another request, which the parser lets pass."""
+        version, own = self.parser.get_http_version(), dict[bytes, bytes]()
+        for name, value in self.headers:
+            if name in own and name in _ONCE:
+                raise ValueError("a header is given twice")  # the parser takes it for an error
+            own[name] = value
+        if version not in _VERSIONS or (version == "1.1" and b"host" not in own):
+            raise ValueError("no request of HTTP/1.1")
+        coding = own.get(b"transfer-encoding")
+        if coding is not None and (coding.lower() != b"chunked" or version != "1.1"):
+            raise ValueError("a body in another coding than chunks")
+        if self.parser.should_upgrade() and (coding or own.get(b"content-length", b"0") != b"0"):
+            raise ValueError("a body that the parser would leave out, as one of another protocol")
+        return own
 
     def on_body(self, body: bytes) -> None:
         """A part of the body is there."""

@@ -19,7 +19,7 @@ from armnesia.service.source_erasing import source_steps
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import ForgetRequest, Role, Token
 
-PATH = "/v1/deletions"
+PATH, ROLE = "/v1/deletions", Role.OPERATOR
 router = APIRouter(tags=["deletions"], route_class=Route)
 _Result = TypeVar("_Result")
 
@@ -56,7 +56,7 @@ _ANSWERS: dict[int, dict[str, Any]] = {
 @router.post(
     PATH,
     summary="Forget people or records",
-    **access(Role.OPERATOR, 409, 413, answers=_ANSWERS),
+    **access(ROLE, 409, 413, answers=_ANSWERS),
     status_code=201,
 )
 async def create_deletion(
