@@ -294,7 +294,7 @@ def test_five_bytes_are_found_at_every_place_of_a_page_and_of_a_block() -> None:
     for at in range(10 + len(stale), 512 - 30 - 5 + 1):
         page = bytearray(leaf([b"x" * 30]))
         page[10 : 10 + len(stale)] = stale
-        page[at : at + 5] = b"\xff\xfe\xfd\xfc\xfb"
+        page[at : at + 5] = b"\x05\xfe\xfd\xfc\xfb"  # in no pair of which there is a pointer
         block = b"before" + bytes(page) + b"after it"
         assert PLAIN.leftover(2, bytes(page)) == PLAIN.seeming_leftover(2, block, 6) == (10, 512 - 30), at
         page[at + 2] = 0
