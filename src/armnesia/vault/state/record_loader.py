@@ -32,7 +32,7 @@ from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import Columns, is_given, order_of, packed
 
 _AT_ONCE = 500_000
-"""Records that are sorted before they are inserted: identities are random, and each page is written once."""
+"""Records that are sorted before they are inserted: then each page of one index is written once."""
 _IN_A_STATEMENT = 50_000
 """Records that one statement inserts, which has copies of them."""
 _MANY = 20_000
