@@ -880,7 +880,7 @@ def count_of_owners(session: Session, owners: DigestArray, identities: DigestArr
 
 
 def insert_records(session: Session, columns: Columns, *, is_first_load: bool = False) -> None:
-    """Store new records; this takes least time in the order of identities, or of owners if there are some."""
+    """Store new records; it takes least time in the order of identities or, in a filled table, of owners."""
     session.load_columns("record", columns, nullable="owner", is_empty=is_first_load)
 
 
