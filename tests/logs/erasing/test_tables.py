@@ -16,6 +16,7 @@ from armnesia.logs import open_source
 from armnesia.logs.erasing import People, SourceState, open_eraser
 from armnesia.logs.erasing.postgres import PostgresEraser
 from armnesia.logs.erasing.sqlite import SqliteEraser
+from armnesia.logs.erasing.sqlite_rowids import vacuum_with_rowids
 from armnesia.logs.values import label_text
 from tests.databases import postgres_url
 from tests.logs.erasing.stores import (
@@ -716,3 +717,85 @@ def test_a_table_of_another_owner_is_not_purged(postgres: PostgresStore, foreign
         held = open_eraser(source).purge(plan, PEOPLE)
         assert held.state == SourceState.LOGICALLY_DELETED
         assert "not all could be written again" in held.remains[0]
+
+
+def file_with_rowids(store: SqliteStore) -> None:
+    """Tables whose rows have rowids of their own, with gaps, and a table that refers to them."""
+    store.folder.mkdir()
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("CREATE TABLE clicks (user, action, reward, page)")
+        rows = [(name_of(place % 3), "A", 0.5, f"page-{place}") for place in range(9)]
+        connection.executemany("INSERT INTO clicks VALUES (?, ?, ?, ?)", rows)
+        connection.execute("CREATE TABLE notes (click INTEGER, page)")
+        connection.execute("INSERT INTO notes SELECT rowid, page FROM clicks WHERE user <> ?", (name_of(1),))
+        connection.execute("CREATE VIRTUAL TABLE words USING fts5(page, content = 'clicks')")
+        connection.execute("INSERT INTO words (words) VALUES ('rebuild')")
+        connection.execute('CREATE TABLE "it\'s ""another""" (rowid, "a b" COLLATE NOCASE)')
+        connection.executemany('INSERT INTO "it\'s ""another""" VALUES (?, ?)', [("x", 1), ("y", 2)])
+        connection.execute('DELETE FROM "it\'s ""another""" WHERE rowid = \'x\'')
+        connection.execute("CREATE TABLE keyed (n INTEGER PRIMARY KEY, value)")
+        connection.execute("INSERT INTO keyed VALUES (7, 'seven')")
+        connection.execute("CREATE TABLE sorted (n INTEGER PRIMARY KEY) WITHOUT ROWID")
+
+
+def rowids(store: SqliteStore) -> list[list[Any]]:
+    with closing(sqlite3.connect(store.path)) as connection:
+        asked = (
+            f"SELECT rowid, * FROM clicks WHERE user <> '{name_of(1)}'",
+            "SELECT notes.page, clicks.page FROM notes LEFT JOIN clicks ON clicks.rowid = click",
+            'SELECT _rowid_, * FROM "it\'s ""another"""',
+            "SELECT rowid, * FROM keyed",
+            "SELECT rowid FROM words WHERE words MATCH '\"page 8\"'",
+            "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name",
+        )
+        return [connection.execute(sql).fetchall() for sql in asked]
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_purge_of_sqlite_leaves_rows_their_rowids(sqlite: SqliteStore, mode: str) -> None:
+    file_with_rowids(sqlite)
+    with closing(sqlite3.connect(sqlite.path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+    before = rowids(sqlite)
+    plan = sqlite.eraser().plan(PEOPLE)
+    assert plan is not None
+    sqlite.eraser().apply(plan, PEOPLE)
+    assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
+    assert rowids(sqlite) == before
+    assert found_in(sqlite.contents(), [name_of(1).encode()]) == set()
+
+
+def test_what_an_interrupted_purge_of_sqlite_leaves_is_dropped(sqlite: SqliteStore) -> None:
+    file_with_rowids(sqlite)
+    before = rowids(sqlite)
+    erase(sqlite, PEOPLE)
+
+    class Killed(BaseException):
+        """The process is gone."""
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            if sql == "VACUUM" or sql.startswith("DROP"):
+                raise Killed
+            return super().execute(sql, *given)
+
+    for finish in ("apply", "purge"):
+        with closing(sqlite3.connect(sqlite.path, isolation_level=None, factory=Connection)) as connection:
+            with pytest.raises(Killed):
+                vacuum_with_rowids(connection)
+        assert rowids(sqlite) != before
+        getattr(sqlite.eraser(), finish)(sqlite.eraser().empty_plan(), PEOPLE)
+        assert rowids(sqlite) == before
+
+
+def test_a_version_of_sqlite_that_would_change_rowids_does_not_purge(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_with_rowids(sqlite)
+    before = rowids(sqlite)
+    erase(sqlite, PEOPLE)
+    monkeypatch.setattr("armnesia.logs.erasing.sqlite_rowids._indexes_keep_rowids", lambda: False)
+    erasure = sqlite.eraser().purge(sqlite.eraser().empty_plan(), PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert "would give the rows of tables without INTEGER PRIMARY KEY other rowids" in erasure.remains[0]
+    assert rowids(sqlite) == before

@@ -29,6 +29,7 @@ from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.manifests import Changes
+from armnesia.logs.tables.sqlite import roll_back_interrupted_write
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
 from armnesia.vault.results.sources import ErasurePreview, RowsAtSource, SourceErasures
@@ -67,8 +68,14 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
         return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head, dropped)
 
 
-def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
-    """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
+def check_erasable(
+    connection: VaultConnection, *, purge: bool, ignore_retention: bool, finish_writes: bool = True
+) -> None:
+    """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards.
+
+    With `finish_writes`, a write that was cut short, as of an erasure that was killed, is rolled back first:
+    SQLite does not read the file before.
+    """
     if ignore_retention and not purge:
         raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
     with connection.reading() as transaction:
@@ -76,6 +83,8 @@ def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention
         check_may_erase(configuration)
         sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
     for each in sources:
+        if finish_writes:
+            roll_back_interrupted_write(str(each.address["location"]))
         _opened_eraser(each, configuration)
         with suppress(ChangedSourceError):  # which is refused where it matters, or finished
             _refuse_uncounted(each, each.reopened_counted(configuration)[1])
@@ -98,7 +107,7 @@ def erase_at_sources(
 
 def preview_erasure(connection: VaultConnection) -> ErasurePreview:
     """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
-    check_erasable(connection, purge=False, ignore_retention=False)
+    check_erasable(connection, purge=False, ignore_retention=False, finish_writes=False)
     run = _Run.begin(connection)
     return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
 
