@@ -54,9 +54,7 @@ def _make_empty_indexes(connection: sqlite3.Connection) -> int:
             continue  # a key without an index is the rowid itself, or there are no rowids
         name, column = quoted(f"{_PREFIX}{number}"), quoted(columns[0][1])
         # A collation may be one that only another program knows.
-        connection.execute(
-            f"CREATE INDEX main.{name} ON {quoted(table)} ({column} COLLATE BINARY) WHERE 0"
-        )
+        connection.execute(f"CREATE INDEX main.{name} ON {quoted(table)} ({column} COLLATE BINARY) WHERE 0")
         number += 1
     return number
 
