@@ -314,3 +314,78 @@ def test_text_and_numbers_are_not_taken_for_sql(tmp_path: Path) -> None:
     assert pq.read_table(folder / "so'rted.parquet")[name].to_pylist() == ["a", "b"]
     with pytest.raises(InvalidInputError, match="out must end in"):
         layout_log(folder / "log[1].parquet", folder)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "told"),
+    [
+        (
+            pa.array([Decimal(10) ** 40 + 1] * 6, pa.decimal256(50, 2)),
+            {},
+            "DECIMAL(50,2) would become DOUBLE",
+        ),
+        (pa.array([np.float16(1)] * 6, pa.float16()), {}, "Float16Type() would become FLOAT"),
+        (pa.array([1] * 6, pa.time32("ms")), {}, "TIME_MILLIS would become TIME_MICROS"),
+        (
+            pa.array([1] * 6, pa.timestamp("ms", "UTC")),
+            {},
+            "TIMESTAMP_MILLIS UTC would become TIMESTAMP_MICROS UTC",
+        ),
+        (
+            pa.array([[1]] * 6, pa.list_(pa.timestamp("ms"))),
+            {},
+            "TIMESTAMP_MILLIS would become TIMESTAMP_MICROS",
+        ),
+        (pa.array([b"12345678"] * 6, pa.binary(8)), {}, "FIXED_LEN_BYTE_ARRAY(8) would become BYTE_ARRAY"),
+        (pa.array([1] * 6, pa.duration("ms")), {}, "duration[ms] would become int64"),
+        (
+            pa.array([{"a": 1}] * 6, pa.struct({"a": pa.duration("s")})),
+            {},
+            "struct<a: duration[s]> would become struct<a: int64>",
+        ),
+        (
+            pa.array([13] * 6, pa.timestamp("ns")),
+            {"use_deprecated_int96_timestamps": True},
+            "INT96 would become TIMESTAMP_MICROS",
+        ),
+    ],
+)
+def test_types_that_only_duckdb_takes_for_the_same_are_refused(
+    tmp_path: Path, values: Any, options: dict[str, Any], told: str
+) -> None:
+    table = pa.table({"user": list("bcabca"), "other": values})
+    pq.write_table(table, tmp_path / "b.parquet", **options)
+    with pytest.raises(InvalidLogError) as refused:
+        layout_log(tmp_path / "b.parquet", tmp_path / "by-user.parquet")
+    assert f"column 'other' of type {told}" in str(refused.value)
+    assert not (tmp_path / "by-user.parquet").exists()
+
+
+def test_files_of_which_one_has_another_unit_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    for unit in ("us", "ms"):
+        table = pa.table({"user": ["a"], "at": pa.array([1000], pa.timestamp(unit))})
+        pq.write_table(table, tmp_path / "log" / f"{unit}.parquet")
+    with pytest.raises(
+        InvalidLogError, match="TIMESTAMP_MICROS or TIMESTAMP_MILLIS would become TIMESTAMP_MI"
+    ):
+        layout_log(tmp_path / "log", tmp_path / "by-user.parquet")
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        (pa.array([1, None, -1], pa.timestamp("ms")), pa.timestamp("ms")),
+        (pa.array([1, None, -1], pa.timestamp("us", "Europe/Berlin")), pa.timestamp("us", "UTC")),
+        (pa.array(["x", None, ""]).dictionary_encode(), pa.string()),
+        (pa.array(["x", None, ""], pa.large_string()), pa.string()),
+        (pa.array([[1], None, []], pa.large_list(pa.int32())), pa.list_(pa.int32())),
+        (pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int8())), pa.map_(pa.string(), pa.int8())),
+    ],
+)
+def test_values_stay_whatever_a_reader_holds_them_in(tmp_path: Path, values: Any, kept: Any) -> None:
+    pq.write_table(pa.table({"user": list("abc"), "other": values}), tmp_path / "log.parquet")
+    layout_log(tmp_path / "log.parquet", tmp_path / "by-user.parquet")
+    written = pq.read_table(tmp_path / "by-user.parquet")["other"]
+    assert written.type == kept
+    assert written.to_pylist() == values.to_pylist()

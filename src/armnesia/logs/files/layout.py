@@ -21,7 +21,8 @@ from armnesia.logs.files.duckdb_engine import (
     unreadable,
 )
 from armnesia.logs.files.duckdb_values import FileColumn
-from armnesia.logs.files.formats import FORMATS, PARQUET_COLUMNS, LogFiles, open_files
+from armnesia.logs.files.formats import FORMATS, PARQUET_COLUMNS, PARQUET_SCHEMAS, LogFiles, open_files
+from armnesia.logs.files.parquet_types import MILLISECONDS, arrow_types, stored_types
 
 _PARQUET = [suffix for suffix, format_ in FORMATS.items() if format_.delimiter is None]
 ROWS_PER_GROUP = 65_536
@@ -122,9 +123,10 @@ class _Layout:
         names = [name for name, _ in files.columns]
         rules.check_found("user", [user], names)
         place = names.index(user)
-        FileColumn(f"c{place}", files.columns[place][1], is_text=False).check(
-            "user", rules.described("user", user)
+        column = FileColumn(
+            f"c{place}", files.columns[place][1], is_text=False, is_rounded=user in files.rounded
         )
+        column.check("user", rules.described("user", user))
         return cls(files, user, place, out)
 
     def write(self, database: ScratchDatabase, temporary: Path) -> LaidOut:
@@ -134,7 +136,11 @@ class _Layout:
         failed = f"{str(self.out)!r} cannot be written"
         # COPY takes no parameter for its target, so a quote in the path is doubled, as in any SQL string.
         target = str(temporary).replace("'", "''")
-        names = ", ".join(f"c{at} AS {quoted(name)}" for at, (name, _) in enumerate(self.files.columns))
+        stored = self._stored_types(database, self.files)
+        names = ", ".join(
+            f"{_kept(f'c{at}', type_, stored.get(name))} AS {quoted(name)}"
+            for at, (name, type_) in enumerate(self.files.columns)
+        )
         parameters = self.files.parameters_of("files")
         if self.files.parts:
             parameters["first_rows"] = self.files.first_rows
@@ -148,6 +154,7 @@ class _Layout:
         # Columns in the names of folders are in the file then.
         written = LogFiles((str(temporary),), self.files.format, self.files.columns, self.files.n_rows, ())
         self._check_types(database, written, failed)
+        self._check_stored_types(database, written, failed)
         if self._checksum(database, self.files) != self._checksum(database, written):
             raise InvalidLogError(
                 f"{failed}: it would have other rows than the source; the source may have changed meanwhile"
@@ -203,6 +210,34 @@ class _Layout:
                     f"{failed}: column {name!r} of type {type_} would become {other}; leave it out"
                 )
 
+    def _stored_types(self, database: ScratchDatabase, files: LogFiles) -> dict[str, set[tuple[str, ...]]]:
+        """By column: the types that the files state, which may differ from file to file."""
+        found: dict[str, set[tuple[str, ...]]] = {}
+        schemas = database.run(PARQUET_SCHEMAS, {"files": files.escaped_paths()}, failed=self._unreadable)
+        for _, fields in schemas:
+            for name, types in stored_types(fields).items():
+                found.setdefault(name, set()).add(types)
+        return found
+
+    def _check_stored_types(self, database: ScratchDatabase, written: LogFiles, failed: str) -> None:
+        """Refuse a file whose columns have other types than the source states, to Parquet or to pyarrow."""
+        before, after = (self._stored_types(database, files) for files in (self.files, written))
+        changed = [
+            (name, " or ".join(map(", ".join, sorted(types))), ", ".join(*after[name]))
+            for name, types in before.items()
+            if types != after[name]
+        ]
+        to_arrow = arrow_types(written.paths[0])
+        for path in () if changed else self.files.paths:
+            for name, type_ in arrow_types(path).items():
+                if type_ != to_arrow[name]:
+                    changed.append((name, type_, to_arrow[name]))
+        for name, type_, other in changed[:1]:
+            raise InvalidLogError(
+                f"{failed}: column {name!r} of type {type_} would become {other}, which DuckDB writes in its"
+                " place; leave it out, or write it as another type first"
+            )
+
     def _checksum(self, database: ScratchDatabase, files: LogFiles) -> list[tuple[Any, ...]]:
         """The number of rows, and a sum over all of them that any other value changes."""
         columns = ", ".join(f"c{at}" for at in range(len(files.columns)))
@@ -215,6 +250,11 @@ class _Layout:
     @property
     def _unreadable(self) -> str:
         return unreadable(self.files.paths[0], self.files.format.name)
+
+
+def _kept(column: str, type_: str, stored: set[tuple[str, ...]] | None) -> str:
+    """A column in SQL, so that DuckDB writes it as it is: it reads milliseconds as microseconds."""
+    return f"CAST({column} AS TIMESTAMP_MS)" if (type_, stored) == ("TIMESTAMP", {MILLISECONDS}) else column
 
 
 def _refuse_other_kinds(source: str | os.PathLike[str]) -> None:
