@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import output_file
@@ -22,7 +22,7 @@ from armnesia.logs.files.duckdb_engine import (
 )
 from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.formats import FORMATS, PARQUET_COLUMNS, PARQUET_SCHEMAS, LogFiles, open_files
-from armnesia.logs.files.parquet_types import MILLISECONDS, arrow_types, stored_types
+from armnesia.logs.files.parquet_types import durations, has_nanoseconds, is_widened, stored_types
 
 _PARQUET = [suffix for suffix, format_ in FORMATS.items() if format_.delimiter is None]
 ROWS_PER_GROUP = 65_536
@@ -136,11 +136,7 @@ class _Layout:
         failed = f"{str(self.out)!r} cannot be written"
         # COPY takes no parameter for its target, so a quote in the path is doubled, as in any SQL string.
         target = str(temporary).replace("'", "''")
-        stored = self._stored_types(database, self.files)
-        names = ", ".join(
-            f"{_kept(f'c{at}', type_, stored.get(name))} AS {quoted(name)}"
-            for at, (name, type_) in enumerate(self.files.columns)
-        )
+        names = ", ".join(f"c{at} AS {quoted(name)}" for at, (name, _) in enumerate(self.files.columns))
         parameters = self.files.parameters_of("files")
         if self.files.parts:
             parameters["first_rows"] = self.files.first_rows
@@ -220,23 +216,24 @@ class _Layout:
         return found
 
     def _check_stored_types(self, database: ScratchDatabase, written: LogFiles, failed: str) -> None:
-        """Refuse a file whose columns have other types than the source states, to Parquet or to pyarrow."""
+        """Refuse a file that cannot hold the values of the source, though DuckDB sees no difference."""
         before, after = (self._stored_types(database, files) for files in (self.files, written))
-        changed = [
-            (name, " or ".join(map(", ".join, sorted(types))), ", ".join(*after[name]))
-            for name, types in before.items()
-            if types != after[name]
-        ]
-        to_arrow = arrow_types(written.paths[0])
-        for path in () if changed else self.files.paths:
-            for name, type_ in arrow_types(path).items():
-                if type_ != to_arrow[name]:
-                    changed.append((name, type_, to_arrow[name]))
-        for name, type_, other in changed[:1]:
-            raise InvalidLogError(
-                f"{failed}: column {name!r} of type {type_} would become {other}, which DuckDB writes in its"
-                " place; leave it out, or write it as another type first"
-            )
+        for name, each in before.items():
+            (other,) = after[name]
+            for types in sorted(each):
+                if not is_widened(types, other) or (
+                    "INT96" in types and any(has_nanoseconds(path, name) for path in self.files.paths)
+                ):
+                    self._refuse_type(name, ", ".join(types), ", ".join(other), failed)
+        for path in self.files.paths:
+            for name, type_ in durations(path).items():
+                self._refuse_type(name, type_, "an integer", failed)
+
+    def _refuse_type(self, name: str, type_: str, other: str, failed: str) -> NoReturn:
+        raise InvalidLogError(
+            f"{failed}: column {name!r} of type {type_} would become {other}, which DuckDB writes in its"
+            " place; leave it out, or write it as another type first"
+        )
 
     def _checksum(self, database: ScratchDatabase, files: LogFiles) -> list[tuple[Any, ...]]:
         """The number of rows, and a sum over all of them that any other value changes."""
@@ -250,11 +247,6 @@ class _Layout:
     @property
     def _unreadable(self) -> str:
         return unreadable(self.files.paths[0], self.files.format.name)
-
-
-def _kept(column: str, type_: str, stored: set[tuple[str, ...]] | None) -> str:
-    """A column in SQL, so that DuckDB writes it as it is: it reads milliseconds as microseconds."""
-    return f"CAST({column} AS TIMESTAMP_MS)" if (type_, stored) == ("TIMESTAMP", {MILLISECONDS}) else column
 
 
 def _refuse_other_kinds(source: str | os.PathLike[str]) -> None:

@@ -9,8 +9,6 @@ from typing import Any
 
 from armnesia.logs.files.formats import top_fields
 
-MILLISECONDS = ("TIMESTAMP_MILLIS",)
-"""The type of a column of timestamps in milliseconds, without a time zone."""
 _UNITS = ("MILLIS", "MICROS", "NANOS")
 _ALIKE = {
     "INT_32": "INT32",  # what the physical type says already
@@ -20,6 +18,15 @@ _ALIKE = {
     "EnumType()": "UTF8",
 }
 """Annotations that mean the same to readers."""
+_WIDER = {
+    "TIME_MILLIS": "TIME_MICROS",
+    "TIME_MILLIS UTC": "TIME_MICROS UTC",
+    "TIMESTAMP_MILLIS": "TIMESTAMP_MICROS",
+    "TIMESTAMP_MILLIS UTC": "TIMESTAMP_MICROS UTC",
+    "INT96": "TIMESTAMP_MICROS",  # if it has no nanoseconds; as Spark writes it, it has none
+    "Float16Type()": "FLOAT",
+}
+"""Types that DuckDB writes in the place of others, which hold the same values."""
 
 
 def stored_types(fields: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
@@ -57,30 +64,47 @@ def _type_of(field: Mapping[str, Any]) -> str:
     return _ALIKE.get(annotated, annotated)
 
 
-def arrow_types(path: str) -> dict[str, str]:
-    """By column: the type that pyarrow reads, which a file of pyarrow states besides; {} without pyarrow.
+def is_widened(types: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether types of `stored_types` are kept, or have become such that hold all of their values.
 
-    A duration is an integer to Parquet. Types that differ in how a reader holds the values are the same.
+    >>> is_widened(["TIMESTAMP_MILLIS"], ["TIMESTAMP_MICROS"]), is_widened(["DECIMAL(50,2)"], ["DOUBLE"])
+    (True, False)
     """
+    return len(types) == len(others) and all(
+        type_ == other
+        or _WIDER.get(type_) == other
+        or (type_.startswith("FIXED_LEN_BYTE_ARRAY") and other == "BYTE_ARRAY")
+        for type_, other in zip(types, others, strict=True)
+    )
+
+
+def has_nanoseconds(path: str, column: str) -> bool:
+    """Whether timestamps of INT96 have parts of a microsecond, which DuckDB does not read.
+
+    Only pyarrow tells; without it they may have.
+    """
+    try:
+        import pyarrow.compute  # noqa: PLC0415 (an extra)
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError:
+        return True
+    with pyarrow.parquet.ParquetFile(path) as file:
+        if column not in file.schema_arrow.names:
+            return False
+        if not pyarrow.types.is_timestamp(file.schema_arrow.field(column).type):
+            return True  # within another value
+        for batch in file.iter_batches(columns=[column]):
+            whole = pyarrow.compute.cast(batch[0], pyarrow.timestamp("us"), safe=False)
+            if not batch[0].cast(pyarrow.timestamp("ns")).equals(whole.cast(pyarrow.timestamp("ns"))):
+                return True
+    return False
+
+
+def durations(path: str) -> dict[str, str]:
+    """The types of columns with durations, which are integers to Parquet; {} without pyarrow, which tells."""
     try:
         import pyarrow.parquet  # noqa: PLC0415 (an extra)
     except ImportError:
         return {}
-    return {field.name: _arrow_type(field.type) for field in pyarrow.parquet.read_schema(path)}
-
-
-def _arrow_type(type_: Any) -> str:
-    import pyarrow  # noqa: PLC0415 (an extra, which was there just now)
-
-    is_a = pyarrow.types
-    if is_a.is_dictionary(type_):
-        return _arrow_type(type_.value_type)
-    if is_a.is_map(type_):
-        return f"map<{_arrow_type(type_.key_type)}, {_arrow_type(type_.item_type)}>"
-    if is_a.is_struct(type_):
-        return f"struct<{', '.join(f'{each.name}: {_arrow_type(each.type)}' for each in type_)}>"
-    if hasattr(type_, "value_type"):  # a list of any kind
-        return f"list<{_arrow_type(type_.value_type)}>"
-    if is_a.is_timestamp(type_):
-        return f"timestamp[{type_.unit}{'' if type_.tz is None else ', UTC'}]"
-    return str(type_).removeprefix("large_").removesuffix("_view")
+    types = {field.name: str(field.type) for field in pyarrow.parquet.read_schema(path)}
+    return {name: type_ for name, type_ in types.items() if "duration[" in type_}
