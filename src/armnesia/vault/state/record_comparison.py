@@ -155,8 +155,8 @@ class RecordComparison:
             first = min(places)
             other = others[first]
             raise ChangedRecordError(
-                f"{counted(len(places), 'row has', 'rows have')} an id that the vault holds or has forgotten, or"
-                f" an earlier row has, in another spelling: {ids[first]!r} in row {rows.positions[first]},"
+                f"{counted(len(places), 'row has', 'rows have')} an id that the vault holds or has forgotten,"
+                f" or an earlier row has, in another spelling: {ids[first]!r} in row {rows.positions[first]},"
                 f" which may be {other!r}; write the ids as before; nothing was ingested"
             ).at(
                 Fault(
