@@ -152,11 +152,11 @@ def mutual_spellings(name: str) -> Iterator[str]:
         yield from _other_letters(one)
     yield from _one_more_or_other(name)
     # The same differences in another case as well.
-    yield from (each for one in respelled for each in (one.lower(), one.upper(), one.title()))
+    yield from (each for one in respelled for each in (one.lower(), one.upper(), _titled(one)))
     for one in (name.lower(), name.upper()):
         if one != name and one.lower() == name.lower():  # the capitals of ß are two
             yield from _one_separator_changed(one)
-    yield from map(str.title, _one_separator_changed(name))
+    yield from map(_titled, _one_separator_changed(name))
 
 
 def _simpler_spellings(name: str) -> Iterator[str]:
@@ -201,23 +201,35 @@ def _unwrapped(name: str) -> Iterator[str]:
 
 
 def _in_latin(names: Iterable[str]) -> list[str]:
-    """The names in plain letters."""
+    """The names in plain letters; not if that makes them long: one character may stand for eighteen."""
     plain = [
         form.translate(_TO_LATIN)
         for name in names
         if not name.isascii()
         for form in (name, unicodedata.normalize("NFKC", name))
+        if len(form) <= max(len(name), _LONGEST)
     ]
     return _distinct(plain)
 
 
 def _cases(name: str) -> tuple[str, ...]:
     folded = name.casefold()
-    return name, name.lower(), name.upper(), name.title(), name.capitalize(), folded, folded.title()
+    titles = name.title(), _titled(name), name.capitalize(), folded.title()
+    return name, name.lower(), name.upper(), folded, *titles
+
+
+def _titled(name: str) -> str:
+    """The name in title case; of an address of e-mail only what precedes the last @.
+
+    >>> _titled("ann lee"), _titled("ann.lee@EX.org")
+    ('Ann Lee', 'Ann.Lee@ex.org')
+    """
+    local, at, domain = name.rpartition("@")
+    return f"{local.title()}{at}{domain.lower()}" if at else name.title()
 
 
 def _usual(names: Iterable[str]) -> list[str]:
-    return _distinct([each for one in names for each in (one, one.lower(), one.upper(), one.title())])
+    return _distinct([each for one in names for each in (one, one.lower(), one.upper(), _titled(one))])
 
 
 def _one_separator_changed(name: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 _WIDEST = 12
-"""Numbers are filled with zeros up to this many digits."""
+"""Numbers are filled with zeros up to this many digits, and longer ones with up to two zeros."""
 MOST_DIGITS = 38
 _LONGEST_TIME = 35
 _MARKS = (",", ".", "_", "'", " ", "\u00a0", "\u202f", "\u2019")
@@ -55,7 +55,8 @@ def filled(digits: str) -> list[str]:
     ['7', '07', '007']
     """
     significant = digits.lstrip("0")
-    return [significant.zfill(width) for width in range(1, _WIDEST + 1)]
+    widest = max(_WIDEST, len(significant) + 2)
+    return [significant.zfill(width) for width in range(max(1, len(significant)), widest + 1)]
 
 
 def float_spellings(name: str) -> Iterator[str]:
@@ -75,8 +76,7 @@ def float_spellings(name: str) -> Iterator[str]:
     elif _WITH_EXPONENT.fullmatch(name):
         exact = Decimal(name)
         if exact == exact.to_integral_value():
-            yield str(int(exact))
-        yield str(int(float(name)))
+            yield from (str(int(exact)), str(int(float(name))))  # a large float has other digits
     elif name.isascii() and name.lstrip("+-").isdecimal():
         yield f"{name}.0"
         if 15 < len(name) <= MOST_DIGITS:  # so large a float is written with an exponent, or has other digits
