@@ -253,7 +253,7 @@ def test_simpler_spellings_do_not_lead_back() -> None:
 
 
 def test_characters_that_stand_for_many_make_no_long_spellings() -> None:
-    assert sum(map(len, near_spellings("\ufdfa" * 200))) < 1_000 * 600
+    assert max(map(len, near_spellings("\ufdfa" * 200))) <= 9 * 200  # percent-encoded
 
 
 def test_a_list_of_names_leads_to_its_parts() -> None:

@@ -146,7 +146,7 @@ def mutual_spellings(name: str) -> Iterator[str]:
     for one in _usual(bare):
         yield from (f"{before}{one}{after}" for before, after in _AROUND)
         yield from _as_address(one)
-    yield from (unicodedata.normalize(form, one) for form in _FORMS for one in cases if not one.isascii())
+    yield from _normal_forms(cases)
     yield from _one_like_it(name)
     for one in _usual(unwrapped):
         yield from _other_letters(one)
@@ -170,8 +170,7 @@ def _simpler_spellings(name: str) -> Iterator[str]:
     respelled = _distinct([each for one in bare for each in _respelled(one)])
     cased = _distinct([*respelled, *map(str.lower, respelled), *map(str.upper, respelled)])
     yield from cased
-    others = [one for one in cased if not one.isascii()]
-    yield from (unicodedata.normalize(form, one) for form in _FORMS for one in others)
+    yield from _normal_forms(cased)
     for one in bare[1:]:
         yield from _one_separator_changed(one)
         yield from _one_more_or_other(one)
@@ -198,6 +197,14 @@ def _unwrapped(name: str) -> Iterator[str]:
         inner = inner[1:-1].strip()
     yield inner
     yield from _from_address(inner)
+
+
+def _normal_forms(names: Iterable[str]) -> Iterator[str]:
+    """The normal forms of names; not those in which single characters become words."""
+    others = [name for name in names if not name.isascii()]
+    grows = any(len(unicodedata.normalize("NFKD", name)) > 3 * len(name) for name in others[:1])
+    for form in _FORMS[:2] if grows else _FORMS:
+        yield from (unicodedata.normalize(form, name) for name in others)
 
 
 def _in_latin(names: Iterable[str]) -> list[str]:
