@@ -11,12 +11,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from decimal import Decimal
 from itertools import chain
 from typing import Literal
 from urllib.parse import quote, unquote
 
 from armnesia.core.identifiers import UserType
-from armnesia.vault.state.value_spellings import MOST_DIGITS, filled, float_spellings, value_spellings
+from armnesia.vault.state.value_spellings import MOST_DIGITS, WITH_EXPONENT, filled, value_spellings
 
 _LONGEST = 200
 """Characters: of a longer name only the simplest spellings are listed."""
@@ -25,6 +26,8 @@ MOST_SPELLINGS = 1_000
 _MOST_PARTS = 50
 
 _DIGITS = "0123456789"
+_WHOLE_FLOAT = re.compile(r"([+-]?[0-9]+)\.0*")
+_FRACTION = re.compile(r"([+-]?[0-9]*\.[0-9]*[1-9])0*")
 _FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
 _QUOTES = ("''", '""', "``", "<>", "\u2018\u2019", "\u201c\u201d", "\u00ab\u00bb")
 _INVISIBLE = "\u200b\ufeff\u00ad\u200c\u200d\u200e\u200f\u2060\0"
@@ -106,6 +109,32 @@ def spellings_of_held(name: str, *, of_user: bool, user_type: UserType | None) -
     return float_spellings(name) if of_user and user_type is UserType.TEXT else same_spellings(name)
 
 
+def float_spellings(name: str) -> Iterator[str]:
+    """The float of an integer, and the integer of a float; nothing of a name that is no number.
+
+    A decimal fraction may have zeros at its end, as many as the type of its column has places.
+
+    >>> list(float_spellings("1")), list(float_spellings("1.0")), list(float_spellings("ann"))
+    (['1.0'], ['1'], [])
+    >>> list(float_spellings("1.50"))[:3]
+    ['1.5', '1.50', '1.500']
+    """
+    fraction = _FRACTION.fullmatch(name) if len(name) <= MOST_DIGITS else None
+    if fraction is not None:
+        yield from (fraction[1].ljust(width, "0") for width in range(len(fraction[1]), MOST_DIGITS + 1))
+    whole = _WHOLE_FLOAT.fullmatch(name)
+    if whole is not None:
+        yield whole[1]
+    elif WITH_EXPONENT.fullmatch(name):
+        exact = Decimal(name)
+        if exact == exact.to_integral_value():
+            yield from (str(int(exact)), str(int(float(name))))  # a large float has other digits
+    elif name.isascii() and name.lstrip("+-").isdecimal():
+        yield f"{name}.0"
+        if 15 < len(name) <= MOST_DIGITS:  # so large a float is written with an exponent, or has other digits
+            yield str(float(name.lstrip("+-")))
+
+
 def near_spellings(name: str, most: int = MOST_SPELLINGS) -> list[str]:
     """Spellings that a name may have been given instead of this one, the likeliest first, so many at most.
 
@@ -166,6 +195,7 @@ def _simpler_spellings(name: str) -> Iterator[str]:
     unwrapped = _distinct([name, *_unwrapped(name)])
     bare = _distinct([*unwrapped, *_in_latin(unwrapped)])
     for one in bare[1:]:
+        yield from float_spellings(one)
         yield from value_spellings(one)
     respelled = _distinct([each for one in bare for each in _respelled(one)])
     cased = _distinct([*respelled, *map(str.lower, respelled), *map(str.upper, respelled)])

@@ -1,4 +1,4 @@
-"""Spellings of a value that programs write in several ways: an integer, a fraction, a UUID, a time.
+"""Spellings of a value that programs write in several ways: an integer, a UUID, a time.
 
 The spellings of a value are a set, and a name that is in the set leads to all of it: so likeness is mutual. A
 name may stand for two values: `1.000` is 1 with a decimal point, and 1000 in groups of three digits.
@@ -6,7 +6,6 @@ name may stand for two values: `1.000` is 1 with a decimal point, and 1000 in gr
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 
 _WIDEST = 12
 """Numbers are filled with zeros up to this many digits, and longer ones with up to two zeros."""
@@ -14,10 +13,8 @@ MOST_DIGITS = 38
 _LONGEST_TIME = 35
 _MARKS = (",", ".", "_", "'", " ", "\u00a0", "\u202f", "\u2019")
 """Between thousands."""
-_WHOLE_FLOAT = re.compile(r"([+-]?[0-9]+)\.0*")
 _INTEGER = re.compile(r"([+-]?)([0-9]+)(?:\.0*)?")
-_FRACTION = re.compile(r"([+-]?[0-9]*\.[0-9]*[1-9])0*")
-_WITH_EXPONENT = re.compile(r"([+-]?)([0-9])(?:\.([0-9]{1,38}))?[eE]\+?([0-9]{1,2})")
+WITH_EXPONENT = re.compile(r"([+-]?)([0-9])(?:\.([0-9]{1,38}))?[eE]\+?([0-9]{1,2})")
 _GROUPED = re.compile(rf"([+-]?)([1-9][0-9]{{0,2}}(?:[{''.join(_MARKS)}][0-9]{{3}})+)")
 _HEX = "[0-9a-fA-F]"
 _UUID = re.compile(
@@ -40,7 +37,6 @@ def value_spellings(name: str) -> Iterator[str]:
     >>> "2020-01-02T00:00:00Z" in value_spellings("2020-01-02")
     True
     """
-    yield from _fractions(name)
     for sign, digits in _integers(name):
         yield from _integer_spellings(sign, digits)
     if len(name) <= _LONGEST_TIME:
@@ -59,36 +55,6 @@ def filled(digits: str) -> list[str]:
     return [significant.zfill(width) for width in range(max(1, len(significant)), widest + 1)]
 
 
-def float_spellings(name: str) -> Iterator[str]:
-    """The float of an integer, and the integer of a float; nothing of a name that is no number.
-
-    A decimal fraction may have zeros at its end, as many as the type of its column has places.
-
-    >>> list(float_spellings("1")), list(float_spellings("1.0")), list(float_spellings("ann"))
-    (['1.0'], ['1'], [])
-    >>> list(float_spellings("1.50"))[:3]
-    ['1.5', '1.50', '1.500']
-    """
-    yield from _fractions(name)
-    whole = _WHOLE_FLOAT.fullmatch(name)
-    if whole is not None:
-        yield whole[1]
-    elif _WITH_EXPONENT.fullmatch(name):
-        exact = Decimal(name)
-        if exact == exact.to_integral_value():
-            yield from (str(int(exact)), str(int(float(name))))  # a large float has other digits
-    elif name.isascii() and name.lstrip("+-").isdecimal():
-        yield f"{name}.0"
-        if 15 < len(name) <= MOST_DIGITS:  # so large a float is written with an exponent, or has other digits
-            yield str(float(name.lstrip("+-")))
-
-
-def _fractions(name: str) -> Iterator[str]:
-    fraction = _FRACTION.fullmatch(name) if len(name) <= MOST_DIGITS else None
-    if fraction is not None:
-        yield from (fraction[1].ljust(width, "0") for width in range(len(fraction[1]), MOST_DIGITS + 1))
-
-
 def _integers(name: str) -> set[tuple[str, str]]:
     """The integers that a name may be, as a sign and digits without leading zeros."""
     found = set[tuple[str, str]]()
@@ -98,7 +64,7 @@ def _integers(name: str) -> set[tuple[str, str]]:
         match = pattern.fullmatch(name)
         if match is not None:
             found.add((match[1], re.sub("[^0-9]", "", match[2])))
-    match = _WITH_EXPONENT.fullmatch(name)
+    match = WITH_EXPONENT.fullmatch(name)
     if match is not None:
         fraction, places = (match[3] or "").rstrip("0"), int(match[4])
         if len(fraction) <= places:
