@@ -327,14 +327,16 @@ class Gate:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._together = self._want_alone = 0
+        self._together = self._want_alone = self._want_at_once = 0
         self._is_alone = False
 
     @contextmanager
     def shared(self, *, at_once: bool = False) -> Iterator[None]:
         """Be in with others; `at_once`, for what is rare and short, before those who want to be alone."""
         with self._changed:
+            self._want_at_once += at_once
             self._changed.wait_for(lambda: not self._is_alone and (at_once or not self._want_alone))
+            self._want_at_once -= at_once
             self._together += 1
         try:
             yield
@@ -348,7 +350,7 @@ class Gate:
         """Be in alone."""
         with self._changed:
             self._want_alone += 1
-            self._changed.wait_for(lambda: not (self._is_alone or self._together))
+            self._changed.wait_for(lambda: not (self._is_alone or self._together or self._want_at_once))
             self._want_alone -= 1
             self._is_alone = True
         try:
