@@ -39,6 +39,8 @@ from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_LONGEST_SECONDS = 2**63 // 1000
+"""As milliseconds of 64 bits."""
 _RETENTION = ("delta.deletedFileRetentionDuration", "interval 1 week")
 _HIDDEN = (
     "hidden files or folders (names that begin with _ or a dot) in the folder of the table may hold rows;"
@@ -66,6 +68,12 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         log = source.history
         refuse_absolute_paths(log)
         refuse_links(self._name, log.address if log.is_local else None)
+        retention = log.table.metadata().configuration.get(*_RETENTION)
+        if (_seconds_of(retention) or 0) > _LONGEST_SECONDS:
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: the table declares {_RETENTION[0]} ="
+                f" {retention!r}, by which deltalake can write no checkpoint; declare a shorter one"
+            )
 
     def _opened(self) -> DeltaSource:
         return DeltaSource(self._name, self._columns, table=None, whole_rows=False)
@@ -210,7 +218,12 @@ def retention_of(text: str) -> timedelta | None:
     (datetime.timedelta(days=7), datetime.timedelta(days=1, seconds=43200), None)
     >>> retention_of("interval 99999999999999 days")
     """
+    seconds = _seconds_of(text)
+    return None if seconds is None else retention_in(seconds)
+
+
+def _seconds_of(text: str) -> int | None:
     found = re.fullmatch(r"\s*(?:interval\s+)?(\d+)\s+([a-z]+?)s?\s*", text, re.IGNORECASE)
     if found is None or found[2].lower() not in _UNITS:
         return None
-    return retention_in(int(found[1]) * _UNITS[found[2].lower()])
+    return int(found[1]) * _UNITS[found[2].lower()]

@@ -20,6 +20,7 @@ from armnesia.core.errors import (
     MissingExtraError,
     OutdatedSourceError,
     UnfinishedError,
+    UnsupportedError,
     VaultBusyError,
     VaultError,
 )
@@ -69,31 +70,67 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
 
 def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
+    configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
+    for each in sources:
+        _check_source(each, configuration, purge=purge)
+
+
+def _erasable_sources(
+    connection: VaultConnection, *, purge: bool, ignore_retention: bool
+) -> tuple[Configuration, list[CountedSource]]:
+    """The sources of a vault that may erase at them; refuse others, and options that do not agree."""
     if ignore_retention and not purge:
         raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
     with connection.reading() as transaction:
         configuration = transaction.state.configuration
         check_may_erase(configuration)
         sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-    for each in sources:
-        _opened_eraser(each, configuration)
-        with suppress(ChangedSourceError):  # which is refused where it matters, or finished
-            _refuse_uncounted(each, each.reopened_counted(configuration)[1])
+    return configuration, sources
+
+
+def _check_source(each: CountedSource, configuration: Configuration, *, purge: bool) -> None:
+    """Refuse a source where rows could not be erased, or files that hold them not be removed."""
+    eraser = _opened_eraser(each, configuration)
+    with suppress(ChangedSourceError):  # which is refused where it matters, or finished
+        _refuse_uncounted(each, each.reopened_counted(configuration)[1])
+    if purge:
+        eraser.with_removals(eraser.empty_plan())
 
 
 def erase_at_sources(
     connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
 ) -> SourceErasures:
-    """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them."""
-    check_erasable(connection, purge=purge, ignore_retention=ignore_retention)
+    """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them.
+
+    A source where that is not possible does not keep others from it; why it was not is raised at the end.
+    """
+    configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
+    failures: list[ArmnesiaError] = []
     with _alone(connection):
+        for each in sources:  # before any is touched
+            with suppress(UnsupportedError):  # of one source alone
+                _check_source(each, configuration, purge=False)
         run = _Run.begin(connection)
         run.count_before()
         for number in run.order():
-            run.erase(number)
-            if purge:
-                run.purge(number, ignore_retention=ignore_retention)
+            try:
+                run.erase(number)
+                if purge:
+                    run.purge(number, ignore_retention=ignore_retention)
+            except (InvalidInputError, UnsupportedError, UnfinishedError) as error:
+                failures.append(error)
+                if number not in run.sums:
+                    break  # without its rows it cannot be told whether the others add up
+    if failures:
+        raise _told_together(failures)
     return replace(source_erasures(connection), deleted=tuple(run.deleted))
+
+
+def _told_together(failures: Sequence[ArmnesiaError]) -> ArmnesiaError:
+    """Why some sources could not be erased from, in one error."""
+    if len(failures) == 1:
+        return failures[0]
+    return UnfinishedError("; ".join(dict.fromkeys(map(str, failures))))
 
 
 def preview_erasure(connection: VaultConnection) -> ErasurePreview:
