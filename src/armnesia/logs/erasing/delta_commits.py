@@ -14,6 +14,8 @@ _WORDS = {"mergePredicate", "matchedPredicates", "notMatchedPredicates", "notMat
 _NOTHING = (None, "", "[]", "true")
 """Predicates without any value."""
 
+_OF_EMPTY = frozenset({"timestamp", "operation", "operationParameters", "engineInfo", "clientVersion"})
+"""What the commit of deltalake that changes nothing says."""
 _BOUNDS = ("minValues", "maxValues")
 _OF_STATE = ("metaData", "txn", "domainMetadata", "add", "remove", "cdc")
 _NO_TEXTS = ("id", "stats", "stats_parsed", "partitionValues_parsed", "deletionVector")
@@ -48,10 +50,26 @@ def words_that_may_name(actions: Actions) -> Iterator[str]:
         yield "statistics"
 
 
+def says_nothing(actions: Actions) -> bool:
+    """Whether a commit neither changes anything nor has a remark.
+
+    >>> empty = {"operation": "WRITE", "operationParameters": {"mode": "Append", "partitionBy": "[]"}}
+    >>> says_nothing([{"commitInfo": empty}]), says_nothing([{"commitInfo": {**empty, "note": "ann"}}])
+    (True, False)
+    """
+    said = [action["commitInfo"] for action in actions if set(action) == {"commitInfo"}]
+    parameters = [each.get("operationParameters") or {} for each in said]
+    return (
+        len(said) == len(actions)
+        and all(_OF_EMPTY.issuperset(each) for each in said)
+        and all({"mode", "partitionBy"}.issuperset(each) for each in parameters)
+    )
+
+
 def texts_of_state(actions: Iterable[dict[str, Any]]) -> Iterator[str]:
     """What a log says of the table and its files, also of removed ones, except statistics and remarks.
 
-    >>> list(texts_of_state([{"txn": {"appId": "export-ann", "version": 1}}, {"commitInfo": {"note": "bob"}}]))
+    >>> list(texts_of_state([{"txn": {"appId": "export-ann", "version": 1}}, {"commitInfo": {"a": "bob"}}]))
     ['export-ann']
     """
     for action in actions:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
+from armnesia.logs.erasing.delta_commits import says_nothing
 from armnesia.logs.erasing.lake_folders import files_below, folders_below
 from armnesia.logs.lakes.delta import DeltaLog
 
@@ -147,13 +148,18 @@ class DeltaFolder:
     def remove_log_entries(self) -> None:
         """Remove the entries of the log before the present version, whose checkpoint replaces them.
 
-        Not if the table declares that its log is never cleaned up. The oldest are removed first, so that what
-        is left after an interruption is a log without gaps.
+        Not if the table declares that its log is never cleaned up. The entry of the present version stays, so
+        that one that changes nothing is added before. The oldest are removed first, so that what is left
+        after an interruption is a log without gaps.
         """
         table = self._log.table
         if table.metadata().configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "false":
             return
         table.update_incremental()
+        if not says_nothing(self._log.actions_of(table.version()) or [{}]):
+            columns = table.metadata().partition_columns
+            table.create_write_transaction([], mode="append", schema=table.schema(), partition_by=columns)
+            table.update_incremental()
         version = table.version()
         table.create_checkpoint()
         entries = self._log_entries()
