@@ -3,6 +3,7 @@
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow.parquet as pq
@@ -230,9 +231,9 @@ def test_an_append_during_a_purge_keeps_its_file(table: DeltaStore, monkeypatch:
     rows = table.with_parts(1)
     remove = DeltaFolder.remove_data_files
 
-    def after_an_append(self: DeltaFolder, *, until: datetime | None) -> None:
+    def after_an_append(self: DeltaFolder, **options: Any) -> None:
         table.append(made_rows(5))
-        remove(self, until=until)
+        remove(self, **options)
 
     monkeypatch.setattr(DeltaFolder, "remove_data_files", after_an_append)
     purge_at_once(table)
