@@ -15,6 +15,8 @@ from armnesia.logs.conditions import conditions
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from tests.databases import postgres_url
 from tests.logs.erasing.stores import (
+    DeltaStore,
+    IcebergStore,
     ParquetStore,
     Row,
     Store,
@@ -92,7 +94,10 @@ def test_people_recognised_by_a_function(store: Store) -> None:
 
     erase(store, People.recognised_by(recognise))
     assert in_order(store.rows()) == others(sorted(wanted), rows)
-    assert set(asked) == {row[0] for row in rows} - {None}
+    names = {row[0] for row in rows} - {None}
+    assert names <= set(asked)
+    # Of a lake, also about words of its metadata and the names of its files.
+    assert names == set(asked) or isinstance(store, DeltaStore | IcebergStore)
 
 
 def test_every_spelling_of_a_name_is_erased(store: Store) -> None:

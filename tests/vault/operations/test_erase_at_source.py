@@ -139,7 +139,7 @@ def test_a_retention_is_respected_unless_it_is_ignored(delta: Store, sqlite_plac
         (source,) = vault.source_erasures().sources
         assert (source.state, source.before, source.after) == ("logically deleted", 1, 2)
         assert source.due is not None
-        assert any("until the table is vacuumed" in sentence for sentence in source.remains)
+        assert any("after their retention" in sentence for sentence in source.remains)
         assert FIRST.encode() in traces(delta, sqlite_place, of((FIRST,), rows))
         head = vault.head
         vault.erase_at_sources(purge=True)
@@ -530,7 +530,7 @@ def test_a_purge_that_leaves_a_file_is_caught(
     delta.with_parts(1)
     with counted_vault(sqlite_place, delta) as vault:
         with monkeypatch.context() as patched:
-            patched.setattr(DeltaFolder, "remove_data_files", lambda self, *, at_once: None)
+            patched.setattr(DeltaFolder, "remove_data_files", lambda self, *, until: None)
             vault.forget(users=[FIRST], erase_at_source=True, purge=True, ignore_retention=True)
         assert state_of(vault, FIRST) == "logically deleted"
         vault.erase_at_sources(purge=True, ignore_retention=True)

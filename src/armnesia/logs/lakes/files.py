@@ -89,6 +89,15 @@ def open_columns(layout: GroupedFiles, wanted: set[str] | None) -> LakeFiles:
     )
 
 
+def places_in(group: FileGroup, snapshot: TableSnapshot) -> dict[str, int]:
+    """Where the files of a group have the columns of the table, by their names, as far as they have them."""
+    try:
+        found = {column.name: _place_in(group, column, snapshot) for column in snapshot.columns}
+    except _UnreadableColumnError as reason:
+        raise InvalidLogError(f"source {snapshot.location!r} cannot be read: a column {reason}") from None
+    return {name: place for name, place in found.items() if place is not None}
+
+
 @dataclass(frozen=True)
 class _ReadColumn:
     """A column of the table, as it is read from each group."""

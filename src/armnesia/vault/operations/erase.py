@@ -20,6 +20,7 @@ from armnesia.core.errors import (
     MissingExtraError,
     OutdatedSourceError,
     UnfinishedError,
+    UnsupportedError,
     VaultBusyError,
     VaultError,
 )
@@ -71,56 +72,85 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
 
 def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
-    _check_options(purge=purge, ignore_retention=ignore_retention)
-    for source in _checked_sources(connection):
-        check_rewritable(source)  # afterwards, this matters only of files with rows to be erased
+    configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
+    for each in sources:
+        # Afterwards, what cannot be written again matters only in files with rows to be erased.
+        check_rewritable(_checked_source(each, configuration, purge=purge))
 
 
-def _check_options(*, purge: bool, ignore_retention: bool) -> None:
+def _erasable_sources(
+    connection: VaultConnection, *, purge: bool, ignore_retention: bool
+) -> tuple[Configuration, list[CountedSource]]:
+    """The sources of a vault that may erase at them; refuse others, and options that do not agree."""
     if ignore_retention and not purge:
         raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
+    with connection.reading() as transaction:
+        configuration = transaction.state.configuration
+        check_may_erase(configuration)
+        sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
+    return configuration, sources
 
 
-def _checked_sources(connection: VaultConnection, *, finish_writes: bool = True) -> list[Source]:
-    """Open all sources; refuse those that rows cannot be erased at.
+def _checked_source(
+    each: CountedSource, configuration: Configuration, *, purge: bool, finish_writes: bool = True
+) -> Source:
+    """Open a source; refuse one where rows could not be erased, or files that hold them not be removed.
 
     With `finish_writes`, a write that was cut short, as of an erasure that was killed, is rolled back first:
     SQLite does not read the file before.
     """
-    with connection.reading() as transaction:
-        configuration = transaction.state.configuration
-        check_may_erase(configuration)
-        counted = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-    opened = []
-    for each in counted:
-        if finish_writes:
-            roll_back_interrupted_write(str(each.address["location"]))
-        opened.append(_reopened(each, configuration))
-        _eraser_of(opened[-1])
-        with suppress(ChangedSourceError):  # which is refused where it matters, or finished
-            _refuse_uncounted(each, each.reopened_counted(configuration)[1])
-    return opened
+    if finish_writes:
+        roll_back_interrupted_write(str(each.address["location"]))
+    source = _reopened(each, configuration)
+    eraser = _eraser_of(source)
+    with suppress(ChangedSourceError):  # which is refused where it matters, or finished
+        _refuse_uncounted(each, each.reopened_counted(configuration)[1])
+    if purge:
+        eraser.with_removals(eraser.empty_plan())
+    return source
 
 
 def erase_at_sources(
     connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
 ) -> SourceErasures:
-    """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them."""
-    _check_options(purge=purge, ignore_retention=ignore_retention)
-    _checked_sources(connection)
+    """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them.
+
+    A source where that is not possible does not keep others from it; why it was not is raised at the end.
+    """
+    configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
+    failures: list[ArmnesiaError] = []
     with _alone(connection):
+        for each in sources:  # before any is touched
+            with suppress(UnsupportedError):  # of one source alone
+                _checked_source(each, configuration, purge=False)
         run = _Run.begin(connection)
         run.count_before()
         for number in run.order():
-            run.erase(number)
-            if purge:
-                run.purge(number, ignore_retention=ignore_retention)
+            try:
+                run.erase(number)
+                if purge:
+                    run.purge(number, ignore_retention=ignore_retention)
+            except (InvalidInputError, UnsupportedError, UnfinishedError) as error:
+                failures.append(error)
+                if number not in run.sums:
+                    break  # without its rows it cannot be told whether the others add up
+    if failures:
+        raise _told_together(failures)
     return replace(source_erasures(connection), deleted=tuple(run.deleted))
+
+
+def _told_together(failures: Sequence[ArmnesiaError]) -> ArmnesiaError:
+    """Why some sources could not be erased from, in one error."""
+    if len(failures) == 1:
+        return failures[0]
+    return UnfinishedError("; ".join(dict.fromkeys(map(str, failures))))
 
 
 def preview_erasure(connection: VaultConnection) -> ErasurePreview:
     """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
-    _checked_sources(connection, finish_writes=False)
+    configuration, sources = _erasable_sources(connection, purge=False, ignore_retention=False)
+    for each in sources:
+        _checked_source(each, configuration, purge=False, finish_writes=False)
     run = _Run.begin(connection)
     return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
 
