@@ -443,7 +443,7 @@ def test_changes_by_others_between_plan_and_apply(
     vault.forget(users=[FIRST])
     path = files.folder / "part-1.parquet"
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files._is_done", _changing(path))
+        patched.setattr("armnesia.logs.erasing.parquet_files.is_done", _changing(path))
         with pytest.raises(VaultError, match=r"has changed since.*run armnesia ingest.*run armnesia erase"):
             vault.erase_at_sources()
     assert vault.source_erasures().sources[0].interrupted
@@ -460,9 +460,9 @@ def test_changes_by_others_between_plan_and_apply(
 
 def _changing(path: Path) -> Any:
     """What looks at files before they are replaced; it lets another write to one of them first."""
-    from armnesia.logs.erasing import parquet_files
+    from armnesia.logs.erasing import file_swaps
 
-    original = parquet_files._is_done
+    original = file_swaps.is_done
     once = [True]
 
     def look(swap: Any) -> bool:

@@ -8,6 +8,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
+from armnesia.logs.erasing.parquet_dictionaries import named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import named_in_metadata
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
@@ -96,9 +97,10 @@ class LakeEraser(ABC, Generic[Lake]):
         return self._outcome_for(people, plan, done)
 
     def _outcome_for(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
-        """What remains, also in the metadata of data files, which other rows keep."""
+        """What remains, also in metadata and dictionaries of data files, which other rows keep."""
         erasure = self._outcome(plan, done)
-        named = tuple(named_in_metadata(self._opened().files, people))
+        source = self._opened()
+        named = (*named_in_metadata(source.files, people), *named_in_dictionaries(source, people))
         if not named:
             return erasure
         return replace(erasure, state=SourceState.LOGICALLY_DELETED, remains=(*named, *erasure.remains))
