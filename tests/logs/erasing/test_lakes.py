@@ -784,7 +784,8 @@ def test_dictionaries_of_delta_files_that_name_people_are_said(tmp_path: Path, p
     folder = tmp_path / "log"
     folder.mkdir()
     pq.write_table(arrow_rows(made_rows(0)), folder / "a.parquet")
-    pq.write_table(with_categories(others(made_rows(1))), folder / "b.parquet", compression="none")
+    rows = with_categories(others(made_rows(1)))
+    pq.write_table(rows, folder / "b.parquet", compression="none", store_schema=False)
     deltalake.convert_to_deltalake(str(folder))
     store = DeltaStore(folder)
     plan = store.eraser().plan(people)
