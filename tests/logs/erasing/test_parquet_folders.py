@@ -3,7 +3,7 @@
 import errno
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.erasing import Erasure, People, SourceState, file_swaps, parquet_files
 from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages
+from armnesia.logs.erasing.parquet_rewriting import write_without
 from tests.logs.erasing.test_parquet_files import NAMES, TABLE, eraser_of, without
 
 ROWS = TABLE.select(["action", "reward", "user"])
@@ -104,8 +105,12 @@ def test_dictionaries_have_the_names_of_rows_in_every_type(
     assert pages.names() == {name}
     assert pages.paths_with(frozenset([name])) == {str(tmp_path / "a.parquet")}
     asked: list[str] = []
-    people = People.recognised_by(lambda names: [asked.append(each) is not None for each in names])
-    assert DictionaryPages(source, people).names() == frozenset()
+
+    def recognise(names: Sequence[str]) -> list[bool]:
+        asked.extend(names)
+        return [True] * len(names)
+
+    assert DictionaryPages(source, People.recognised_by(recognise)).names() == frozenset()
     assert asked == [], "rows have them all"
 
 
@@ -184,6 +189,22 @@ def test_part_of_a_file_and_links_are_said(tmp_path: Path) -> None:
     assert erase(tmp_path / "log").state == SourceState.PURGED
 
 
+def test_a_folder_that_cannot_be_looked_through_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_rows(tmp_path / "a.parquet")
+    (tmp_path / ".private").mkdir()
+    original = os.scandir
+
+    def refused(folder: str) -> Any:
+        if str(folder).endswith(".private"):
+            raise PermissionError(errno.EACCES, "not permitted")
+        return original(folder)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    assert erase(tmp_path).remains[0].startswith(OTHERS)
+
+
 def test_files_without_rows_do_not_count(tmp_path: Path) -> None:
     write_rows(tmp_path / "a.parquet")
     write_rows(tmp_path / "b.parquet")
@@ -217,7 +238,7 @@ def test_folders_that_are_named_like_the_column_are_refused(tmp_path: Path, colu
             eraser_of(tmp_path)
         return
     with pytest.raises(UnsupportedError, match="partitioned by 'user'"):
-        eraser_of(tmp_path).plan(PEOPLE)
+        eraser_of(tmp_path)
 
 
 @pytest.mark.parametrize("path", [f"visitor={GONE}/a.parquet", f"{GONE}.parquet", f"of/{GONE}/a.parquet"])
@@ -275,10 +296,9 @@ def test_a_new_file_is_read_by_nobody_else_while_it_is_written(
     path, modes = tmp_path / "a.parquet", []
     write_rows(path)
     path.chmod(0o600)
-    original = parquet_files.write_without
 
     def watched(old: str, new: str, positions: Any) -> None:
-        original(old, new, positions)
+        write_without(old, new, positions)
         modes.append(os.stat(new).st_mode & 0o777)
 
     monkeypatch.setattr(parquet_files, "write_without", watched)

@@ -118,13 +118,13 @@ class DictionaryPages:
     def _labels(self, group: _Group) -> Iterator[list[str]]:
         """The names in the dictionaries of a group that may be of these people."""
         files, column = self._source.files, self._source.named_column(self._people.role)
-        wanted = condition_of(group.column, self._people.selection)
-        distinct = f"SELECT DISTINCT c0 FROM {_TABLE} WHERE {wanted.condition}"
+        wanted, pages = condition_of(group.column, self._people.selection), _TABLE
+        if self._people.selection is None:  # recognising a name takes long, and those of rows were looked at
+            pages += f" ANTI JOIN (SELECT {column.name} AS known FROM {files.table}) AS r ON d.c0 = r.known"
+        distinct = f"SELECT DISTINCT c0 FROM {pages} WHERE {wanted.condition}"
         sql = f"SELECT {group.column.text()} FROM ({distinct})"
         parameters = {"dictionaries": group.locations, **wanted.parameters}
-        if self._people.selection is None:  # recognising a name takes long, and those of rows were looked at
-            in_rows = f"SELECT DISTINCT {column.name} FROM {files.table}"
-            sql += f" EXCEPT SELECT {column.text()} FROM ({in_rows})"
+        if self._people.selection is None:
             chunks = files.stream(sql, CHUNK, in_order=False, **parameters)
         else:
             chunks = stream(sql, parameters, size=CHUNK, shown=files.shown, format_name=files.format.name)

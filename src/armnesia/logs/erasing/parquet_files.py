@@ -54,10 +54,10 @@ class ParquetEraser:
             )
         self._source = source
         self._location = str(source.description["location"])
+        self._refuse_named_folders()
 
     def plan(self, people: People) -> ErasurePlan | None:
         """Write the files that name these people again, beside them, and compare them with the old ones."""
-        self._refuse_named_folders(people)
         self._remove_leftovers()
         names = names_in(self._source, people)
         pages = DictionaryPages(self._source, people)
@@ -81,10 +81,9 @@ class ParquetEraser:
         """Let the new files take the places of the old ones, each in one step."""
         plan.check(_KIND, self._location)
         waiting = [swap for swap in plan.files if not is_done(swap)]  # all are checked before the first
-        for swap in waiting:
-            if not is_done(swap):
-                put_in_place(swap)
         for swap in plan.files:
+            if swap in waiting and not is_done(swap):
+                put_in_place(swap)
             remove_prepared(swap)
         source = self._reopened()
         if names_in(source, people):
@@ -163,14 +162,15 @@ class ParquetEraser:
             raise changed(path)
         return FileSwap(path, old, staged, new.stamps[0])
 
-    def _refuse_named_folders(self, people: People) -> None:
-        column = people.check_column(self._source)
-        in_paths = map(str.casefold, self._source.columns_in_paths)
-        if column.casefold() in in_paths:  # DuckDB and Spark take them for one column, whatever their case
-            raise UnsupportedError(
-                f"rows of {self._location!r} cannot be erased: the files are partitioned by {column!r}, so"
-                " that names of folders name people"
-            )
+    def _refuse_named_folders(self) -> None:
+        named = self._source.columns.named()
+        in_paths = set(map(str.casefold, self._source.columns_in_paths))  # many readers ignore case
+        for column in (named[role] for role in ("user", "id") if role in named):
+            if column.casefold() in in_paths:
+                raise UnsupportedError(
+                    f"rows of {self._location!r} cannot be erased: the files are partitioned by {column!r},"
+                    " so that names of folders name people"
+                )
 
     def _part(self, place: int) -> LogFiles:
         """One file, with the columns that are in it."""
