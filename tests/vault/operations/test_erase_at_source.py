@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError, VaultError
+from armnesia.logs.erasing import FileSwap, file_swaps
 from armnesia.logs.erasing.delta_files import DeltaFolder
+from armnesia.logs.erasing.file_swaps import put_in_place
 from armnesia.vault import Certificate, Configuration, LedgerCopy, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from tests.databases import Place
@@ -460,8 +462,6 @@ def test_changes_by_others_between_plan_and_apply(
 
 def _changing(path: Path) -> Any:
     """What looks at files before they are replaced; it lets another write to one of them first."""
-    from armnesia.logs.erasing import file_swaps
-
     original = file_swaps.is_done
     once = [True]
 
@@ -505,14 +505,13 @@ def test_an_eraser_that_leaves_a_file_is_caught(
 ) -> None:
     """A planted fault: one of the files does not take its place."""
     vault.forget(users=[FIRST])
-    replace = os.replace
 
-    def forgetful(source: str, target: str) -> None:
-        if not str(target).endswith("part-1.parquet"):
-            replace(source, target)
+    def forgetful(swap: FileSwap) -> None:
+        if not swap.path.endswith("part-1.parquet"):
+            put_in_place(swap)
 
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files.os.replace", forgetful)
+        patched.setattr("armnesia.logs.erasing.parquet_files.put_in_place", forgetful)
         with pytest.raises(VaultError, match="still has rows of the people to be erased"):
             vault.erase_at_sources(purge=True)
     assert state_of(vault, FIRST) == "untouched"

@@ -110,6 +110,12 @@ def put_in_place(swap: FileSwap) -> None:
     sync_folder(os.path.dirname(swap.path))
 
 
+def remove_old(swap: FileSwap) -> None:
+    """Remove the old file, if it has the name of the new one now."""
+    if stamp_if_there(swap.staged) == swap.old:
+        remove(swap.staged)
+
+
 def remove_prepared(swap: FileSwap) -> None:
     """Remove the new file of a swap, or the old one if they have changed their names; no other one."""
     if stamp_if_there(swap.staged) in (swap.new, swap.old):

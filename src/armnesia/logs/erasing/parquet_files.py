@@ -17,6 +17,7 @@ from armnesia.logs.erasing.file_swaps import (
     is_done,
     put_in_place,
     remove,
+    remove_old,
     remove_prepared,
     reserve,
     stamp_of_synced,
@@ -84,7 +85,7 @@ class ParquetEraser:
         for swap in plan.files:
             if swap in waiting and not is_done(swap):
                 put_in_place(swap)
-            remove_prepared(swap)
+            remove_old(swap)
         source = self._reopened()
         if names_in(source, people):
             raise rows_left(self._location)
