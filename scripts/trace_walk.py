@@ -10,6 +10,7 @@ import importlib
 import inspect
 import io
 import json
+import multiprocessing
 import os
 import pkgutil
 import random
@@ -35,10 +36,10 @@ COMMANDS = (
     ("unlearn", "log.csv", "--actions", "A,B", "--user-column", "user", "--user", "user-3", "--draw"),
 )
 _HERE = "--here"
-"""Runs one command, by its place among them, in this process."""
+"""Runs all commands and prints a line of JSON for each."""
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
-    "forget": {"functions": 281, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
+    "forget": {"functions": 282, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
     "decide": {"functions": 100},
 }
 
@@ -134,37 +135,47 @@ def _statements(begins: list[str]) -> Iterator[None]:
 
 
 def walks() -> list[Walk]:
-    """The walks of all commands, each in a new process, in which nothing is cached."""
+    """The walks of all commands, each in a process of its own, in which nothing is cached."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ARMNESIA_")}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
     with tempfile.TemporaryDirectory() as folder:
         rows = [f"{'AB'[row % 2]},{row % 3 % 2},user-{row % 20}" for row in range(200)]
         Path(folder, "log.csv").write_text("\n".join(["action,reward,user", *rows]) + "\n", encoding="utf-8")
-        return [
-            Walk(
-                **json.loads(
-                    subprocess.run(
-                        [sys.executable, "-m", "scripts.trace_walk", _HERE, str(place)],
-                        cwd=folder,
-                        env=environment,
-                        stdout=subprocess.PIPE,
-                        text=True,
-                        check=True,
-                    ).stdout
-                )
-            )
-            for place in range(len(COMMANDS))
-        ]
+        done = subprocess.run(
+            [sys.executable, "-m", "scripts.trace_walk", _HERE],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return [Walk(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def _walk_here(place: int) -> Walk:
-    """The walk of one of the commands, in this process and the working folder."""
+def _print_walks() -> None:
+    """Trace the commands in the working folder, each in a fork of this process: importing takes longest."""
     import armnesia  # noqa: PLC0415 (the tests import this module without the package)
-    from armnesia.cli.main import main  # noqa: PLC0415
 
     # What a module does when it is imported is no part of a walk.
     for module in pkgutil.walk_packages(armnesia.__path__, "armnesia."):
         importlib.import_module(module.name)
+    forking = multiprocessing.get_context("fork")
+    for place in range(len(COMMANDS)):
+        process = forking.Process(target=_print_walk, args=(place,))
+        process.start()
+        process.join()
+        if process.exitcode != 0:
+            raise RuntimeError(f"{' '.join(COMMANDS[place])} ended with code {process.exitcode}")
+
+
+def _print_walk(place: int) -> None:
+    print(json.dumps(asdict(_walk_here(place))), flush=True)
+
+
+def _walk_here(place: int) -> Walk:
+    """The walk of one of the commands, in this process and the working folder."""
+    from armnesia.cli.main import main  # noqa: PLC0415
+
     # The same keys in every run: SQLite fills its pages, and cleans them, alike.
     secrets.token_bytes = random.Random(place).randbytes  # type: ignore[assignment]
     command = COMMANDS[place]
@@ -192,7 +203,7 @@ def table(found: Sequence[Walk]) -> list[str]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [_HERE]:
-        print(json.dumps(asdict(_walk_here(int(sys.argv[2])))))
+        _print_walks()
     else:
         found = walks()
         listed = [function for walk in found if walk.command in sys.argv[1:] for function in walk.called]

@@ -22,6 +22,7 @@ from armnesia.logs import Log, Source, open_source, read_log
 from armnesia.logs.values import is_missing
 from tests.databases import fresh_schema, postgres_url
 from tests.logs.lakes.tables import write_delta, write_iceberg
+from tests.quick import quick_only
 
 Table = dict[str, list[Any]]
 
@@ -122,12 +123,10 @@ FEW_KINDS = (
     "iceberg",
 )
 """One kind for each way in which values are represented."""
-EVERY_KIND = pytest.mark.parametrize(
-    "kind",
-    [kind if kind in FEW_KINDS else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS],
-    indirect=True,
-)
-SOME_KINDS = pytest.mark.parametrize("kind", FEW_KINDS, indirect=True)
+# Both kinds of lakes are read as their Parquet files; tests/logs/lakes has quick tests of each.
+QUICK_KINDS = [kind for kind in FEW_KINDS if kind != "iceberg"]
+EVERY_KIND = pytest.mark.parametrize("kind", quick_only(QUICK_KINDS, KINDS), indirect=True)
+SOME_KINDS = pytest.mark.parametrize("kind", quick_only(QUICK_KINDS, FEW_KINDS), indirect=True)
 
 
 def write_csv(path: Path, table: Table) -> Path:

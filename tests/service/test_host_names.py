@@ -12,12 +12,12 @@ from armnesia.service.server import Address
 from tests.databases import Place
 from tests.service.certificates import processor
 from tests.service.processes import serve_process
-from tests.service.servers import SETTINGS, fill, listening
+from tests.service.servers import NO_AUTHORITY, SETTINGS, fill, listening
 
 
 def asked(url: str, host: str | None, path: str = "/v1/decisions", **headers: str) -> Any:
     named = {} if host is None else {"Host": host}
-    return httpx.get(url + path, headers={**named, **headers}, trust_env=False)
+    return httpx.get(url + path, headers={**named, **headers}, trust_env=False, verify=NO_AUTHORITY)
 
 
 def test_a_request_to_another_name_is_not_answered(sqlite_place: Place) -> None:

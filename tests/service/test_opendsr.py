@@ -28,7 +28,7 @@ from armnesia.service.opendsr.processor import Processor
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Callback, SubjectRequest, Vault
-from tests.databases import Place
+from tests.databases import Place, fresh_place
 from tests.service.certificates import DOMAIN, HOST, elliptic_key, issued, processor, rsa_key
 from tests.service.servers import PEOPLE, SETTINGS, Served, fill, listening
 from tests.vault.raw_vaults import change, values
@@ -75,6 +75,14 @@ def served(place: Place, tmp_path: Path) -> Iterator[Served]:
 def waiting(sqlite_place: Place, tmp_path: Path) -> Iterator[Served]:
     """A service whose requests stay pending for an hour."""
     with opendsr(sqlite_place, processor(tmp_path, delay_hours=1.0)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service for requests that leave nothing in its vault."""
+    folder = tmp_path_factory.mktemp("refusing")
+    with opendsr(fresh_place("sqlite", folder), processor(folder, delay_hours=1.0)) as running:
         yield running
 
 
@@ -258,9 +266,9 @@ def test_a_controller_sees_its_own_requests_only(waiting: Served) -> None:
     ],
     ids=str,
 )
-def test_a_request_that_is_refused(waiting: Served, changes: dict[str, Any]) -> None:
+def test_a_request_that_is_refused(refusing: Served, changes: dict[str, Any]) -> None:
     """Sections 7.5 and 7.6: status 400, an error object, and nothing of the person in it."""
-    with waiting.http() as http, waiting.place.open() as vault:
+    with refusing.http() as http, refusing.place.open() as vault:
         answer = http.post("/v2/requests", json=body(**changes))
         assert answer.status_code == 400
         error = answer.json()["error"]

@@ -315,6 +315,11 @@ class ArmStatistics:
 
 def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:
     """Find an arm with a negative count or sum, or a sum above its count; None if there is none."""
+    if counts.ndim == 1:  # of few numbers, plain ones are compared faster
+        for arm, (count, total) in enumerate(zip(counts.tolist(), sums.tolist(), strict=True)):
+            if not 0 <= total <= count * UNIT:
+                return arm
+        return None
     ceiling = counts.astype(sums.dtype) * UNIT
     impossible = (counts < 0) | (sums < 0) | (sums > ceiling)
     return int(np.argwhere(impossible)[0][-1]) if np.count_nonzero(impossible) else None

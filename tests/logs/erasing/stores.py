@@ -7,6 +7,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ COLUMNS = ("user", "action", "reward", "page")
 N_PEOPLE = 120
 
 
+@cache
 def name_of(person: int) -> str:
     """A long name, which no file has by chance."""
     return f"{np.random.default_rng(person).bytes(24).hex()}-person"

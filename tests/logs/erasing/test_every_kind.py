@@ -44,7 +44,7 @@ def erase(store: Store, people: People) -> tuple[ErasurePlan, Erasure]:
     return plan, store.eraser().apply(stored, people)
 
 
-@pytest.mark.parametrize("number", [1, 50])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 50])
 def test_rows_of_people_go_and_all_others_stay(store: Store, number: int) -> None:
     rows = store.with_parts()
     names = [name_of(person) for person in range(number)]

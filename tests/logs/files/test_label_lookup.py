@@ -25,6 +25,7 @@ from armnesia.logs.files.duckdb_values import FileColumn
 from armnesia.logs.files.label_lookup import Lookup, finds_by_value, look_up
 from armnesia.logs.files.source import FileSource
 from armnesia.logs.user_names import UserNames
+from tests.quick import quick_only
 
 UUIDS = [UUID(int=0), UUID(int=2**127), UUID("00000000-0000-0000-0000-00000000abcd")]
 VALUES: dict[str, tuple[Any, list[Any]]] = {
@@ -150,15 +151,14 @@ def scratch() -> Iterator[Path]:
         yield Path(folder) / "log.parquet"
 
 
-WRITERS = [
-    "dictionaries",
-    pytest.param("plain values", marks=pytest.mark.slow),
-    pytest.param("bloom filters", marks=pytest.mark.slow),
-]
+WRITERS = ("dictionaries", "plain values", "bloom filters")
+# A type of each family in the quick tests: the others of a family are looked up by the same code.
+FAMILIES = ("int64", "float", "double", "decimal", "uuid", "text", "bytes")
+EVERY = [(kind, writer) for kind in VALUES for writer in WRITERS]
+QUICK = [(kind, "dictionaries") for kind in FAMILIES]
 
 
-@pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize(("kind", "writer"), quick_only(QUICK, EVERY))
 def test_every_spelling_finds_what_its_text_finds(kind: str, writer: str, tmp_path: Path) -> None:
     _, values = VALUES[kind]
     labels = values * 2

@@ -7,14 +7,16 @@ from typing import Any
 
 import httpx
 
-from tests.service.servers import Served
+from tests.service.servers import NO_AUTHORITY, Served
 
 
 class PageClient:
     """Somebody at the page, who has signed in or not."""
 
     def __init__(self, served: Served) -> None:
-        self.http = httpx.Client(base_url=served.url, timeout=30, trust_env=False, follow_redirects=True)
+        self.http = httpx.Client(
+            base_url=served.url, timeout=30, trust_env=False, follow_redirects=True, verify=NO_AUTHORITY
+        )
         self.csrf = ""
 
     def sign_in(self, token: str) -> httpx.Response:

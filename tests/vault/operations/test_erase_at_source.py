@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.core.errors import InvalidInputError, UnsupportedError, VaultError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError, VaultError
 from armnesia.logs.erasing import FileSwap, file_swaps
 from armnesia.logs.erasing.delta_files import DeltaFolder
 from armnesia.logs.erasing.file_swaps import put_in_place
@@ -184,6 +185,7 @@ def test_an_erasure_tells_nothing_of_people_who_were_forgotten_later(
         assert not young.exists()
 
 
+@pytest.mark.slow  # quick for the table alone, in tests/logs/erasing/test_lakes.py
 def test_a_purge_of_an_iceberg_table_that_was_interrupted_is_finished(
     tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -681,3 +683,25 @@ def test_a_backup_that_is_restored_knows_what_was_erased(
     with sqlite_place.open() as restored:
         assert state_of(restored, FIRST) == "purged"
         assert_is_plain(restored, rows, [FIRST])
+
+
+def test_columns_that_cannot_be_written_again_are_told_before_anybody_is_forgotten(
+    tmp_path: Path, sqlite_place: Place
+) -> None:
+    """Whoever has no rows in files with such columns can be erased by a command of its own."""
+    (tmp_path / "log").mkdir()
+    for number, other in enumerate(["INTERVAL 3 DAY", "3"]):
+        rows = f"SELECT 'A' AS action, 1 AS reward, 'ann{number}' AS user, {other} AS other"
+        if number == 0:
+            rows = rows.replace("AS other", "AS waited")
+        duckdb.execute(f"COPY ({rows}) TO '{tmp_path}/log/{number}.parquet'")
+    with sqlite_place.create(PERMITTED) as vault:
+        with pytest.warns(UserWarning, match="but not in files with such columns as this source has"):
+            vault.ingest(tmp_path / "log", user="user")
+        entries = len(list(vault.ledger()))
+        with pytest.raises(InvalidLogError, match="cannot be erased: column 'waited' would become"):
+            vault.forget(users=["ann1"], erase_at_source=True)
+        assert len(list(vault.ledger())) == entries
+        vault.forget(users=["ann1"])
+        vault.erase_at_sources()
+        assert state_of(vault, "ann1") == "purged"

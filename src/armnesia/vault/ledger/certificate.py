@@ -135,8 +135,8 @@ class CertificateDraft:
         }
         draft = cls(body)
         words = certificate_words(tuple(claims.items()), covers)
-        own = {name: text_of_plain(body[name]) for name in ("vault", "sequence", "entry_hash")}
-        draft.__dict__["parts"] = {**words.parts, **own, "entry": entry.text}
+        own = {"vault": text_of_plain(entry.vault), "sequence": str(entry.sequence), "entry": entry.text}
+        draft.__dict__["parts"] = {**words.parts, **own, "entry_hash": f'"{entry.hash}"'}
         return draft
 
     @classmethod

@@ -28,7 +28,9 @@ from armnesia.logs import Source
 from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
+from armnesia.logs.erasing.rewritable_files import check_rewritable
 from armnesia.logs.manifests import Changes
+from armnesia.logs.tables.sqlite import roll_back_interrupted_write
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
 from armnesia.vault.results.sources import ErasurePreview, RowsAtSource, SourceErasures
@@ -69,23 +71,43 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
 
 def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
+    _check_options(purge=purge, ignore_retention=ignore_retention)
+    for source in _checked_sources(connection):
+        check_rewritable(source)  # afterwards, this matters only of files with rows to be erased
+
+
+def _check_options(*, purge: bool, ignore_retention: bool) -> None:
     if ignore_retention and not purge:
         raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
+
+
+def _checked_sources(connection: VaultConnection, *, finish_writes: bool = True) -> list[Source]:
+    """Open all sources; refuse those that rows cannot be erased at.
+
+    With `finish_writes`, a write that was cut short, as of an erasure that was killed, is rolled back first:
+    SQLite does not read the file before.
+    """
     with connection.reading() as transaction:
         configuration = transaction.state.configuration
         check_may_erase(configuration)
-        sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-    for each in sources:
-        _opened_eraser(each, configuration)
+        counted = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
+    opened = []
+    for each in counted:
+        if finish_writes:
+            roll_back_interrupted_write(str(each.address["location"]))
+        opened.append(_reopened(each, configuration))
+        _eraser_of(opened[-1])
         with suppress(ChangedSourceError):  # which is refused where it matters, or finished
             _refuse_uncounted(each, each.reopened_counted(configuration)[1])
+    return opened
 
 
 def erase_at_sources(
     connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
 ) -> SourceErasures:
     """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them."""
-    check_erasable(connection, purge=purge, ignore_retention=ignore_retention)
+    _check_options(purge=purge, ignore_retention=ignore_retention)
+    _checked_sources(connection)
     with _alone(connection):
         run = _Run.begin(connection)
         run.count_before()
@@ -98,7 +120,7 @@ def erase_at_sources(
 
 def preview_erasure(connection: VaultConnection) -> ErasurePreview:
     """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
-    check_erasable(connection, purge=False, ignore_retention=False)
+    _checked_sources(connection, finish_writes=False)
     run = _Run.begin(connection)
     return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
 
@@ -124,13 +146,16 @@ def _alone(connection: VaultConnection) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceEraser:
+def _reopened(each: CountedSource, configuration: Configuration) -> Source:
     if not configuration.plain_decimals:
         raise VaultError(
             "this vault reads decimals as they are written, as the vault that it succeeds, and cannot erase"
             " rows at their sources by such names; nothing was changed"
         )
-    source = each.reopened(configuration)
+    return each.reopened(configuration)
+
+
+def _eraser_of(source: Source) -> SourceEraser:
     eraser, kind = open_eraser(source), _REWRITTEN.get(type(source).__name__)
     if kind is not None and find_spec("pyarrow") is None:
         raise MissingExtraError.naming(f"Erasing rows of {kind}", "erase")
@@ -241,7 +266,7 @@ class _Run:
         is_due, roles = self._is_due(number), self._roles(number)
         was_begun = bool(self._plans(number).under_way)
         for role in roles:
-            eraser = _opened_eraser(self.sources[number], self.counter.configuration)
+            eraser = _eraser_of(_reopened(self.sources[number], self.counter.configuration))
             begun = role in self.sources[number].plans.under_way
             plan, has_rows = self._plan(number, role, eraser, is_due=is_due)
             if not (begun or has_rows or is_due or (outcomes and role == roles[-1])):
@@ -276,7 +301,7 @@ class _Run:
         outcomes: list[Erasure] = []
         for role in roles:
             each = self.sources[number]
-            eraser = _opened_eraser(each, self.counter.configuration)
+            eraser = _eraser_of(_reopened(each, self.counter.configuration))
             plan = eraser.with_removals(each.plans.applied.get(role) or eraser.empty_plan())
             self._put(replace(each, plans=each.plans.begun(role, plan)))
             with self._saying_what_is_left(number):

@@ -4,7 +4,9 @@ All queries here are run with the schema `pg_catalog` alone in the search path. 
 vault's own schema could otherwise stand in for one of PostgreSQL's, and hide what the query would find.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import DIGESTS_COLUMN, KEY, OWNER_INDEX, UNIQUE, Column, Table
@@ -94,10 +96,12 @@ def schema_problems(query: CatalogueQuery, schema: str, tables: tuple[Table, ...
         (kind, table, name): str(description).replace('"', "")
         for kind, table, name, description in query(_CATALOGUE, schema, names, schema)
     }
-    expected = dict(_expected(tables))
+    expected = _expected(tables)
     upgraded = ("column", "vault", DIGESTS_COLUMN.name)  # its default is that of an upgrade from version 1
     if found.get(upgraded) == f"{expected[upgraded]} DEFAULT":
-        del found[upgraded], expected[upgraded]
+        found[upgraded] = expected[upgraded]
+    if found == expected:
+        return
     for key in expected.keys() - found.keys():
         yield f"schema: {_named(*key)} is missing"
     for key in found.keys() - expected.keys():
@@ -107,22 +111,24 @@ def schema_problems(query: CatalogueQuery, schema: str, tables: tuple[Table, ...
             yield f"schema: {_named(*key)} is {found[key]!r}; armnesia created {expected[key]!r}"
 
 
-def _expected(tables: tuple[Table, ...]) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """What `_CATALOGUE` finds of tables that armnesia created."""
-    yield _ONLY_ONE_ROW[:3], _ONLY_ONE_ROW[3]
+@lru_cache(maxsize=16)  # every transaction compares with it
+def _expected(tables: tuple[Table, ...]) -> Mapping[tuple[str, str, str], str]:
+    """What `_CATALOGUE` finds of tables that armnesia created, by kind, table and name."""
+    expected = {_ONLY_ONE_ROW[:3]: _ONLY_ONE_ROW[3]}
     for table in tables:
         if table.name == OWNER_INDEX.table:
-            yield ("index", OWNER_INDEX.table, OWNER_INDEX.name), f"btree ({OWNER_INDEX.column})"
+            expected["index", OWNER_INDEX.table, OWNER_INDEX.name] = f"btree ({OWNER_INDEX.column})"
         key = table.columns[0].name
-        yield ("table", table.name, ""), "r p"
-        yield ("index", table.name, ""), f"btree ({key}) PRIMARY KEY"
-        yield ("constraint", table.name, ""), f"PRIMARY KEY ({key})"
+        expected["table", table.name, ""] = "r p"
+        expected["index", table.name, ""] = f"btree ({key}) PRIMARY KEY"
+        expected["constraint", table.name, ""] = f"PRIMARY KEY ({key})"
         for column in table.columns:
-            yield ("column", table.name, column.name), _description(column)
+            expected["column", table.name, column.name] = _description(column)
             if column.constraint == UNIQUE:
                 name = f"{table.name}_{column.name}_key"
-                yield ("index", table.name, name), f"btree ({column.name}) UNIQUE"
-                yield ("constraint", table.name, name), f"UNIQUE ({column.name})"
+                expected["index", table.name, name] = f"btree ({column.name}) UNIQUE"
+                expected["constraint", table.name, name] = f"UNIQUE ({column.name})"
+    return MappingProxyType(expected)
 
 
 def _description(column: Column) -> str:
