@@ -8,6 +8,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.manifest import ManifestFile
@@ -773,3 +774,45 @@ def test_paths_that_a_delta_log_encodes(table: DeltaStore) -> None:
     assert erasure.remains[0].startswith("files that the present version")
     assert table.eraser().purge(plan, people, ignore_retention=True).state == SourceState.PURGED
     assert len(table.rows()) < len(rows)
+
+
+def with_categories(rows: list[Row]) -> pa.Table:
+    """Rows whose column of users has the names of all people, whatever rows there are."""
+    table = arrow_rows(rows)
+    names = pa.array(sorted({*table["user"].drop_null().to_pylist(), *ERASED}))
+    codes = pc.index_in(table["user"].combine_chunks(), value_set=names)
+    return table.set_column(0, "user", pa.DictionaryArray.from_arrays(codes, names))
+
+
+@pytest.mark.parametrize("people", [PEOPLE, People.recognised_by(lambda names: [n in ERASED for n in names])])
+def test_dictionaries_of_delta_files_that_name_people_are_said(tmp_path: Path, people: People) -> None:
+    """In files without their rows, which no deletion writes again."""
+    folder = tmp_path / "log"
+    folder.mkdir()
+    pq.write_table(arrow_rows(made_rows(0)), folder / "a.parquet")
+    rows = with_categories(others(made_rows(1)))
+    pq.write_table(rows, folder / "b.parquet", compression="none", store_schema=False)
+    deltalake.convert_to_deltalake(str(folder))
+    store = DeltaStore(folder)
+    plan = store.eraser().plan(people)
+    assert plan is not None
+    store.eraser().apply(plan, people)
+    left = store.eraser().purge(plan, people, ignore_retention=True)
+    assert ERASED[0].encode() in (folder / "b.parquet").read_bytes()
+    assert left.state == SourceState.LOGICALLY_DELETED
+    assert any("dictionary pages of files name people" in sentence for sentence in left.remains)
+    delta_table(store).optimize.compact()
+    assert store.eraser().purge(plan, people, ignore_retention=True).state == SourceState.PURGED
+
+
+def test_dictionaries_of_iceberg_files_that_name_people_are_said(lake: IcebergStore) -> None:
+    lake.append(made_rows(0))
+    path = lake.folder / "added.parquet"
+    pq.write_table(with_categories(others(made_rows(1))), path)
+    lake.table().add_files([f"file://{path}"])
+    plan = lake.eraser().plan(PEOPLE)
+    assert plan is not None
+    lake.eraser().apply(plan, PEOPLE)
+    left = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
+    assert left.state == SourceState.LOGICALLY_DELETED
+    assert any("dictionary pages of files name people" in sentence for sentence in left.remains)

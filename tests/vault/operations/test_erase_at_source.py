@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError, VaultError
+from armnesia.logs.erasing import FileSwap, file_swaps
 from armnesia.logs.erasing.delta_files import DeltaFolder
+from armnesia.logs.erasing.file_swaps import put_in_place
 from armnesia.vault import Certificate, Configuration, LedgerCopy, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from tests.databases import Place
@@ -445,7 +447,7 @@ def test_changes_by_others_between_plan_and_apply(
     vault.forget(users=[FIRST])
     path = files.folder / "part-1.parquet"
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files._is_done", _changing(path))
+        patched.setattr("armnesia.logs.erasing.parquet_files.is_done", _changing(path))
         with pytest.raises(VaultError, match=r"has changed since.*run armnesia ingest.*run armnesia erase"):
             vault.erase_at_sources()
     assert vault.source_erasures().sources[0].interrupted
@@ -462,9 +464,7 @@ def test_changes_by_others_between_plan_and_apply(
 
 def _changing(path: Path) -> Any:
     """What looks at files before they are replaced; it lets another write to one of them first."""
-    from armnesia.logs.erasing import parquet_files
-
-    original = parquet_files._is_done
+    original = file_swaps.is_done
     once = [True]
 
     def look(swap: Any) -> bool:
@@ -507,14 +507,13 @@ def test_an_eraser_that_leaves_a_file_is_caught(
 ) -> None:
     """A planted fault: one of the files does not take its place."""
     vault.forget(users=[FIRST])
-    replace = os.replace
 
-    def forgetful(source: str, target: str) -> None:
-        if not str(target).endswith("part-1.parquet"):
-            replace(source, target)
+    def forgetful(swap: FileSwap) -> None:
+        if not swap.path.endswith("part-1.parquet"):
+            put_in_place(swap)
 
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files.os.replace", forgetful)
+        patched.setattr("armnesia.logs.erasing.parquet_files.put_in_place", forgetful)
         with pytest.raises(VaultError, match="still has rows of the people to be erased"):
             vault.erase_at_sources(purge=True)
     assert state_of(vault, FIRST) == "untouched"

@@ -10,6 +10,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.lake_contents import named_in_present_files
+from armnesia.logs.erasing.parquet_dictionaries import named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import named_in_metadata
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
@@ -112,7 +113,11 @@ class LakeEraser(ABC, Generic[Lake]):
         """What remains, also in data files that other rows keep: metadata, and what readers do not see."""
         erasure = self._outcome(people, plan, done)
         source = self._opened()
-        named = (*named_in_metadata(source.files, people), *named_in_present_files(source, people))
+        named = (
+            *named_in_metadata(source.files, people),
+            *named_in_dictionaries(source, people),
+            *named_in_present_files(source, people),
+        )
         if not named:
             return erasure
         return replace(erasure, state=SourceState.LOGICALLY_DELETED, remains=(*named, *erasure.remains))

@@ -161,6 +161,10 @@ class LogFiles:
                         " lower case only; rename one of them"
                     )
 
+    def stored_as(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
+        """What Parquet files call a column, and which of them do; the type is the same in these."""
+        return [(name, self.paths)] if name in dict(self.own_columns) else []
+
     def is_text(self, place: int) -> bool:
         """Whether a column has texts for values of any kind, as in CSV files and names of folders."""
         return self.format.delimiter is not None or place >= len(self.own_columns)
