@@ -39,7 +39,7 @@ _HERE = "--here"
 """Runs all commands and prints a line of JSON for each."""
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
-    "forget": {"functions": 281, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
+    "forget": {"functions": 282, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
     "decide": {"functions": 100},
 }
 

@@ -169,7 +169,7 @@ def test_labels_in_arrays_that_cannot_be_hashed() -> None:
         "action must hold hashable labels, such as text or numbers; got ['B'] at row 1"
     )
     assert refusal(None, action=["A", "B"], reward=[0, 1], user=[{}, 1]) == (
-        "user must hold hashable labels, such as text or numbers; got {} at row 0"
+        "user must hold hashable labels, such as text or numbers; got a value of type dict at row 0"
     )
 
 

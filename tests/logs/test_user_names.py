@@ -175,7 +175,7 @@ def test_what_is_no_integer_is_refused_with_its_row(
     source = kind(tmp_path, ["1", "2", "ann", "9007199254740993.0"])
     with pytest.raises(
         InvalidLogError,
-        match=r"user column 'who' must hold integers.*got 'ann' at row 2, '9007199254740993.0' at row 3$",
+        match=r"user column 'who' must hold integers.*got a value of type str at row 2, a val.* at row 3$",
     ):
         users_of(source, UserType.INTEGER)
     assert users_of(source, UserType.INTEGER, users={"2"}) == ["2"]  # others are no concern of a look-up

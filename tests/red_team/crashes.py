@@ -125,7 +125,7 @@ def _afterwards(copy: Copy, what: str, victim: str) -> Trial:
             done = vault.forget(users=[victim])
             problems = vault.verify().problems
             head = vault.head
-        false = copy._false_claims(victim, done.certificate)
+        false = copy.false_claims(victim, done.certificate)
         if false or problems:
             return Trial(what, Verdict.MISSED, "; ".join([*false, *problems]))
         if PinnedHead(copy.pin).read() != head:

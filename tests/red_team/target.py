@@ -151,13 +151,17 @@ class Copy:
             return Trial(what, Verdict.REFUSED, str(error))
         except Exception as error:
             return Trial(what, Verdict.MISSED, f"forget: {type(error).__name__}: {error}")
-        false = "; ".join(self._false_claims(victim, done.certificate))
+        false = "; ".join(self.false_claims(victim, done.certificate))
         return Trial(what, Verdict.MISSED if false else Verdict.NO_EFFECT, false)
 
-    def _false_claims(self, victim: str, certificate: Certificate) -> list[str]:
+    def false_claims(self, victim: str, certificate: Certificate) -> list[str]:
         """What is not true of a certificate, by the tables alone, read without any index."""
         rows, owner = self.target.rows[victim], self.target.keyring.owner_digest(victim)
         with closing(sqlite3.connect(self.path)) as connection:
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.DatabaseError:  # the request wrote where a damaged page told it to
+                return self._false_claims_by_bytes(victim)
             try:
                 (left,) = connection.execute(
                     "SELECT count(*) FROM record NOT INDEXED WHERE owner = ?", (owner,)
@@ -179,6 +183,19 @@ class Copy:
             if (count, total) != true:
                 found.append(f"the statistics of {label} are {(count, total)}, not {true}")
         return [*found, *certificate.verify(self.target.public_keys)]
+
+    def _false_claims_by_bytes(self, victim: str) -> list[str]:
+        """The same for a file that SQLite cannot read any more: the rows are gone, and nothing is decided."""
+        data, ring = self.path.read_bytes(), self.target.keyring
+        people = zip(self.target.log["id"], self.target.log["user"], strict=True)
+        left = sum(ring.record_identity("id", id_) in data for id_, user in people if user == victim)
+        found = [f"{left} rows are left"] if left else []
+        try:
+            with self.open() as vault:
+                found.append(f"{vault.decide().action} is served from a file that cannot be read")
+        except ArmnesiaError:
+            pass
+        return found
 
     def _verify(self, what: str) -> Trial:
         same = unchanged(self.path, self.target.tables)

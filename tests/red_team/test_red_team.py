@@ -1,6 +1,8 @@
 """A few trials of every attack; and the red team sees a vault that is not on its guard."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -43,6 +45,22 @@ def test_nothing_is_missed(name: str) -> None:
     score = run(name, SHORT[name], seed=2)
     assert score.trials >= SHORT[name] or name == "errors of the disk"  # which needs strace
     assert not score.missed, table([score])
+
+
+def test_an_entry_that_is_written_over_the_schema_leaves_no_row_and_nothing_to_serve(tmp_path: Path) -> None:
+    """A damaged pointer of the ledger names page 1: the request is done, and the file can no more be read."""
+    target = Target.create(tmp_path, seed=2)
+    copy = target.copy(tmp_path / "attacked")
+    data, root = bytearray(copy.path.read_bytes()), pages_of(copy.path)["ledger"][0]
+    last_child = (root - 1) * 4096 + 8
+    data[last_child : last_child + 4] = (1).to_bytes(4)
+    copy.path.write_bytes(data)
+    with copy.open() as vault:
+        certificate = vault.forget(users=["user-10"]).certificate
+    with closing(sqlite3.connect(copy.path)) as connection, pytest.raises(sqlite3.DatabaseError):
+        connection.execute("SELECT count(*) FROM record").fetchone()
+    assert copy.false_claims("user-10", certificate) == []
+    assert copy.false_claims("user-11", certificate) == [f"{len(target.rows['user-11'])} rows are left"]
 
 
 def test_without_tallies_a_damaged_index_gives_a_false_certificate(

@@ -83,6 +83,58 @@ def test_requests_that_wait_are_answered_together(worker: VaultWorker, filled: P
         assert all(result.certificate.verify(keys) == [] for result in done)
 
 
+def many(first: str) -> ForgetRequest:
+    return ForgetRequest(users=[first, *(f"stranger {number}" for number in range(10))])
+
+
+def test_requests_for_many_names_let_others_before_them(worker: VaultWorker, filled: Place) -> None:
+    """They were compared, one after another, before anybody of the group was answered."""
+    order: list[str] = []
+
+    def noted(name: str, answer: "Future[Any]") -> "Future[Any]":
+        answer.add_done_callback(lambda _: order.append(name))
+        return answer
+
+    held = Held(worker)
+    answers = [noted(f"many {number}", worker.forget(many(f"PERSON {number}"))) for number in range(3)]
+    answers += [noted(f"one {number}", worker.forget(people(number)[0])) for number in (4, 5)]
+    answers.append(noted("many 3", worker.forget(many("person 6"))))
+    answers.append(noted("write", worker.write(lambda vault: vault.n_records)))
+    assert worker.waiting == 7
+    held.release()
+    kinds = [type(result) for result in results(answers)]
+    assert kinds == [*[SimilarNameError] * 3, Forgotten, Forgotten, Forgotten, int]
+    # In turns: a group, one for many, other work, and then the rest.
+    assert order == ["one 4", "one 5", "many 0", "write", "many 1", "many 2", "many 3"]
+    with filled.open() as vault:
+        assert vault.n_records == 57 * 4
+        assert vault.verify().holds
+
+
+def test_a_group_has_so_many_names_at_most(worker: VaultWorker) -> None:
+    sizes: list[int] = []
+    worker.observe_group = sizes.append
+    held = Held(worker)
+    answers = [
+        worker.forget(ForgetRequest(users=[f"stranger {number}-{each}" for each in range(10)]))
+        for number in range(14)
+    ]
+    held.release()
+    assert all(isinstance(result, Forgotten) for result in results(answers))
+    assert sizes == [10, 4]
+
+
+def test_requests_for_many_names_count_among_those_that_wait(filled: Place) -> None:
+    with VaultWorker(filled.open, Settings(waiting=3)) as worker:
+        held = Held(worker)
+        answers = [worker.forget(many(f"person {number}")) for number in range(3)]
+        with pytest.raises(Problem, match="too-busy"):
+            worker.forget(people(4)[0])
+        held.release()
+        assert all(isinstance(result, Forgotten) for result in results(answers))
+        assert worker.forget(people(5)[0]).result(60).held == 1
+
+
 def test_a_refused_request_is_refused_alone(worker: VaultWorker) -> None:
     held = Held(worker)
     requests = [*people(1), ForgetRequest(users=["PERSON 2"]), ForgetRequest(users=[]), *people(3)]
@@ -137,12 +189,13 @@ def test_too_many_that_wait_are_asked_to_come_back(filled: Place) -> None:
 def test_what_was_accepted_is_done_before_the_end(filled: Place) -> None:
     with VaultWorker(filled.open, Settings()) as worker:
         held = Held(worker)
-        answers = [worker.forget(request) for request in people(*range(20))]
+        answers = [worker.forget(request) for request in [*people(*range(20)), many("person 20")]]
+        answers += [worker.forget(many("person 21")), *map(worker.forget, people(22))]
         threading.Timer(0.2, held.release).start()
     assert all(answer.done() for answer in answers)
     assert not worker.is_alive
     with filled.open() as vault:
-        assert vault.n_records == 40 * 4
+        assert vault.n_records == 37 * 4
 
 
 def test_a_request_that_was_given_up_is_not_answered(worker: VaultWorker, filled: Place) -> None:
@@ -442,44 +495,6 @@ def test_ending_does_not_wait_for_ever(filled: Place) -> None:
     held.release()
     assert all(isinstance(result, Forgotten) for result in results(answers))
     assert worker.end(30)
-
-
-def test_requests_of_many_names_are_answered_alone_and_in_turn(
-    filled: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They may take seconds: whoever names one person waits for one of them at most."""
-    forget_many, groups = Vault.forget_many, list[list[int]]()
-
-    def note(vault: Vault, requests: Any) -> Any:
-        groups.append([len(request.users) for request in requests])
-        return forget_many(vault, requests)
-
-    monkeypatch.setattr(Vault, "forget_many", note)
-    with VaultWorker(filled.open, Settings()) as worker:
-        held = Held(worker)
-        large = [ForgetRequest(users=[f"nobody {place} {each}" for each in range(40)]) for place in range(3)]
-        answers = [worker.forget(request) for request in (*large, *people(1, 2))]
-
-        def send_more(_: object) -> None:  # while the first large one is answered
-            answers.extend(worker.forget(request) for request in people(3, 4))
-
-        worker.observe_group = lambda size: send_more(size) if size == 2 and len(answers) == 5 else None
-        held.release()
-        assert all(isinstance(result, Forgotten) for result in results(answers[:5]))
-        assert all(isinstance(result, Forgotten) for result in results(answers))
-    assert groups == [[1, 1], [40], [1, 1], [40], [40]]
-
-
-def test_a_group_has_a_limit_of_names(filled: Place) -> None:
-    sizes: list[int] = []
-    with VaultWorker(filled.open, Settings()) as worker:
-        worker.observe_group = sizes.append
-        held = Held(worker)
-        some = [ForgetRequest(users=[f"nobody {place} {each}" for each in range(16)]) for place in range(20)]
-        answers = [worker.forget(request) for request in some]
-        held.release()
-        assert all(isinstance(result, Forgotten) for result in results(answers))
-    assert sizes == [16, 4]
 
 
 def test_a_deletion_does_not_wait_for_whoever_reads_for_long(sqlite_place: Place) -> None:

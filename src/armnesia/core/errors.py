@@ -65,6 +65,10 @@ class UnknownCatalogError(InvalidLogError):
     """A table of a catalog that is not configured here: the table itself may be as it was."""
 
 
+class InterruptedWriteError(InvalidLogError):
+    """A database file whose last write was cut short: it cannot be read before that is taken back."""
+
+
 class ImpossibleDeletionError(InvalidInputError):
     """A deletion of records that the statistics cannot contain."""
 

@@ -84,8 +84,13 @@ class EventTable:
         if name in names:
             at = names.index(name)
             kind = self.files.columns[at][1]
-            signed = name in self.files.signed_bounds
-            found = FileColumn(f"c{at}", kind, is_text=kind == "VARCHAR", signed_bounds=signed)
+            found = FileColumn(
+                f"c{at}",
+                kind,
+                is_text=kind == "VARCHAR",
+                signed_bounds=name in self.files.signed_bounds,
+                is_rounded=name in self.files.rounded,
+            )
         else:
             outer, dot, inner = name.partition(".")
             if not dot or outer not in names:

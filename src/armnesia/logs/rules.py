@@ -21,6 +21,8 @@ Offences = Iterable[tuple[int, Any]]
 """Pairs of a row's position and the value that is wrong there."""
 _Refusal = TypeVar("_Refusal", bound=InvalidLogError)
 _MOST_SHOWN = 3
+_NAMING = {"user", "id"}
+"""Roles of columns whose values are in no message, because they name people and records."""
 
 
 def described(role: str, column: Any) -> str:
@@ -55,6 +57,8 @@ def refused(what: str, rule: str, offences: Offences, remedy: str = "") -> Inval
     >>> print(error, error.faults)
     reward column 'paid' must hold numbers; got 'x' at row 4 (Fault(role='reward', row=4, rule='must hold
     numbers'),)
+    >>> print(refused("user column 'who'", "must hold integers", [(4, "ann")]))
+    user column 'who' must hold integers; got a value of type str at row 4
     """
     return _placed(InvalidLogError, what, rule, offences, remedy)
 
@@ -62,8 +66,20 @@ def refused(what: str, rule: str, offences: Offences, remedy: str = "") -> Inval
 def _placed(kind: type[_Refusal], what: str, rule: str, offences: Offences, remedy: str = "") -> _Refusal:
     first = list(islice(offences, _MOST_SHOWN + 1))
     role = what.partition(" ")[0]
+    if role in _NAMING:
+        first = [(row, None if is_missing(value) else _Unnamed(value)) for row, value in first]
     faults = [Fault(role, int(row), rule) for row, _ in first[:_MOST_SHOWN]]
     return kind(f"{what} {rule}; got {at_rows(first)}{remedy}").at(*faults)
+
+
+class _Unnamed:
+    """What a message shows of a value that names somebody."""
+
+    def __init__(self, value: Any) -> None:
+        self._type = type(value).__name__
+
+    def __repr__(self) -> str:
+        return f"a value of type {self._type}"
 
 
 def label_texts(values: list[Any], what: str, positions: Sequence[int]) -> list[str | None]:

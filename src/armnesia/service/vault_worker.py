@@ -1,7 +1,9 @@
 """The vault behind the service: one thread writes, some threads read, each with a connection of its own.
 
 A connection to a vault belongs to one thread. Requests to forget that wait for the writer at the same time
-are answered in one transaction: on a disk, the commit is most of the time that a deletion takes.
+are answered in one transaction: on a disk, the commit is most of the time that a deletion takes. Those for
+many people take longer, because every name that the vault does not hold is compared with many spellings: they
+are answered alone, and let others before them.
 """
 
 import logging
@@ -31,8 +33,10 @@ from armnesia.vault import MANAGED, ForgetRequest, Forgotten, Vault
 _Result = TypeVar("_Result")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds between the attempts to complete erasures that other processes hold back."""
-_FEW_NAMES, _NAMES_TOGETHER = 16, 256
-"""A request with more names than these is answered alone; a group that has so many takes no more."""
+_FEW_NAMES = 10
+"""A request for more lets others before it: comparing 1,000 names takes about a second."""
+_NAMES_OF_GROUP = 100
+"""A group with so many names takes no further request."""
 _LONGEST_WAIT_FOR_READERS = 0.5
 """Seconds; a deletion goes on beside whoever reads for longer, and is erased after that."""
 
@@ -53,10 +57,10 @@ class _Forget:
     answer: "Future[Forgotten]" = field(default_factory=Future)
 
     @property
-    def names(self) -> int:
-        """How many people or records it names."""
-        names = self.request.users if self.request.users is not None else self.request.records
-        return len(names) if isinstance(names, Sized) else _FEW_NAMES + 1
+    def n_names(self) -> int:
+        """How many people, or records, it names."""
+        given = self.request.users or self.request.records or ()
+        return len(given) if isinstance(given, Sized) else 1
 
 
 _Job = TypeVar("_Job", _Forget, _Work)
@@ -82,6 +86,10 @@ class VaultWorker:
         self._reads: queue.Queue[_Work | None] = queue.Queue(settings.waiting)
         self._looks: queue.Queue[_Work | None] = queue.Queue(settings.waiting)
         self._put_back: deque[_Forget | _Work | None] = deque()
+        self._for_many: deque[_Forget] = deque()
+        """Requests for many names, which wait until others had their turn."""
+        self._gave_way = False
+        """Whether others had their turn since the last of them."""
         self._gate = Gate()
         self._groups = self._is_ending = False
         self.may_erase_at_source = False
@@ -146,7 +154,7 @@ class VaultWorker:
     @property
     def waiting(self) -> int:
         """How many requests wait for the writer."""
-        return self._writes.qsize() + len(self._put_back)
+        return self._writes.qsize() + len(self._put_back) + len(self._for_many)
 
     def forget(self, request: ForgetRequest) -> "Future[Forgotten]":
         """Forget people, together with whoever waits at the same time."""
@@ -165,7 +173,7 @@ class VaultWorker:
         return self._put(self._looks, _Work(function)).answer
 
     def _put(self, jobs: "queue.Queue[Any]", job: _Job) -> _Job:
-        if self._is_ending:
+        if self._is_ending or (jobs is self._writes and self.waiting >= self._settings.waiting):
             raise Problem("too-busy")
         try:
             jobs.put_nowait(job)
@@ -187,11 +195,8 @@ class VaultWorker:
         while (job := self._next_job()) is not None:
             if isinstance(job, _Work):
                 vault = self._do(vault, job)
-                continue
-            group, alone = self._group(job)
-            vault = self._forget(vault, group)
-            if alone is not None:
-                vault = self._forget(vault, [alone])
+            else:
+                vault = self._forget(vault, [job] if job.n_names > _FEW_NAMES else self._group(job))
         _close(vault)
 
     def _do(self, vault: Vault | None, work: _Work) -> Vault | None:
@@ -253,38 +258,53 @@ class VaultWorker:
             each.answer.set_result(result)
         return vault, None
 
-    def _group(self, first: _Forget) -> tuple[list[_Forget], _Forget | None]:
+    def _group(self, first: _Forget) -> list[_Forget]:
         """The requests to forget that wait already, also behind other work, which is done after them.
 
-        Nobody is waited for. All of them wait at the same time, so that none has to be before another. One
-        with many names may take seconds: it is answered alone, after the group, and the next one after
-        another group, so that neither kind waits for more than one of the other.
+        Nobody is waited for. All of them wait at the same time, so that none has to be before another.
         """
-        if not self._groups:
-            return [first], None
-        group, alone = ([first], None) if first.names <= _FEW_NAMES else ([], first)
-        names = sum(each.names for each in group)
+        group, n_names = [first], first.n_names
         with suppress(queue.Empty):
-            while len(group) < self._settings.group and names < _NAMES_TOGETHER:
+            while self._groups and len(group) < self._settings.group and n_names < _NAMES_OF_GROUP:
                 job = self._writes.get_nowait()
-                if isinstance(job, _Forget) and job.names <= _FEW_NAMES:
+                if isinstance(job, _Forget):
+                    if job.n_names > _FEW_NAMES:
+                        self._for_many.append(job)
+                        continue
                     group.append(job)
-                    names += job.names
+                    n_names += job.n_names
                     continue
                 self._put_back.append(job)
                 if job is None:
                     break
-        return group, alone
+        return group
 
     def _next_job(self) -> _Forget | _Work | None:
-        """What has waited longest; None at the end."""
+        """What has waited longest, in turns with requests for many names if some wait; None at the end."""
+        if self._for_many and self._gave_way:
+            self._gave_way = False
+            return self._for_many.popleft()
+        while True:
+            try:
+                job = self._waiting_job(at_once=bool(self._for_many))
+            except queue.Empty:
+                return self._for_many.popleft() if self._for_many else _Work(self._finish)
+            if job is None and self._for_many:
+                self._put_back.appendleft(None)  # what was accepted is done before the end
+                return self._for_many.popleft()
+            if not (isinstance(job, _Forget) and job.n_names > _FEW_NAMES):
+                self._gave_way = True
+                return job
+            self._for_many.append(job)
+
+    def _waiting_job(self, *, at_once: bool) -> _Forget | _Work | None:
+        """What has waited longest; raises `queue.Empty` at once, or when it is time to complete erasures."""
         if self._put_back:
             return self._put_back.popleft()
+        if at_once:
+            return self._writes.get_nowait()
         wait = max(0.0, self._try_again_at - time.monotonic()) if self._pending else None
-        try:
-            return self._writes.get(timeout=wait)
-        except queue.Empty:
-            return _Work(self._finish)
+        return self._writes.get(timeout=wait)
 
     def _usable(self, vault: Vault | None, error: BaseException) -> Vault | None:
         """The connection, if it can still be used: after a refusal, but not after a failure."""
@@ -327,14 +347,16 @@ class Gate:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._together = self._want_alone = 0
+        self._together = self._want_alone = self._want_at_once = 0
         self._is_alone = False
 
     @contextmanager
     def shared(self, *, at_once: bool = False) -> Iterator[None]:
         """Be in with others; `at_once`, for what is rare and short, before those who want to be alone."""
         with self._changed:
+            self._want_at_once += at_once
             self._changed.wait_for(lambda: not self._is_alone and (at_once or not self._want_alone))
+            self._want_at_once -= at_once
             self._together += 1
         try:
             yield
@@ -348,7 +370,9 @@ class Gate:
         """Be in alone; after so many seconds beside those who are still in, but nobody else comes in."""
         with self._changed:
             self._want_alone += 1
-            self._changed.wait_for(lambda: not (self._is_alone or self._together), seconds)
+            self._changed.wait_for(
+                lambda: not (self._is_alone or self._together or self._want_at_once), seconds
+            )
             self._changed.wait_for(lambda: not self._is_alone)
             self._want_alone -= 1
             self._is_alone = True

@@ -21,7 +21,10 @@ ERASED = tuple(name_of(person) for person in (1, 2, 3))
 STEPS: dict[str, tuple[tuple[str, str], ...]] = {
     "parquet": (
         ("os", "replace"),
+        ("os", "unlink"),
         ("os", "chmod"),
+        ("armnesia.logs.erasing.file_swaps", "_exchange"),
+        ("armnesia.logs.erasing.file_swaps", "sync_folder"),
         ("armnesia.logs.erasing.parquet_files", "write_without"),
         ("armnesia.logs.erasing.parquet_files", "checksum"),
         ("armnesia.logs.erasing.parquet_files", "sync_folder"),

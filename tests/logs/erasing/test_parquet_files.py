@@ -1,6 +1,7 @@
 """Erasing rows of Parquet files: what stays the same, what is refused, and faults that are caught."""
 
 import base64
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -303,7 +304,16 @@ def test_statistics_of_a_whole_data_set(tmp_path: Path) -> None:
         ("range", f'{{"of users": ["{NAMES[0]}", "{NAMES[1]}"]}}', True),
         (NAMES[1], "best", True),
         ("max_user", f"{NAMES[1]}0", False),
-        ("org.apache.spark.version", NAMES[1], False),
+        ("org.apache.spark.version", NAMES[1], True),
+        (
+            "org.apache.spark.sql.parquet.row.metadata",
+            json.dumps({"fields": [{"name": "n", "metadata": {"ml_attr": {"vals": NAMES[:2]}}}]}),
+            True,
+        ),
+        ("pandas", json.dumps({"attributes": {"sampled": [NAMES[1]]}}), True),
+        ("pandas", json.dumps({"column_indexes": [{"name": NAMES[1]}]}), True),
+        ("pandas", json.dumps({"columns": [{"name": NAMES[2], "pandas_type": "unicode"}]}), False),
+        ("iceberg.schema", json.dumps({"type": "struct", "fields": [{"doc": f"of {NAMES[1]}"}]}), True),
     ],
 )
 def test_metadata_of_a_file_that_name_people_are_said(
@@ -326,6 +336,42 @@ def test_metadata_of_a_file_that_name_people_are_said(
         assert (said in erasure.remains) == is_named
         assert erasure.state == (SourceState.LOGICALLY_DELETED if is_named else SourceState.PURGED)
         assert NAMES[1] not in str(erasure)
+
+
+def test_words_that_describe_columns_are_no_names(tmp_path: Path) -> None:
+    """What pandas, Spark and Iceberg call parts and types of columns; names of columns may be of people."""
+    spark = {
+        "type": "struct",
+        "fields": [{"name": "page", "type": "string", "nullable": True, "metadata": {}}],
+    }
+    iceberg = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "page", "type": "string"}]}
+    users = ["string", "struct", "fields", "nullable", "columns", "unicode", "schema-id", "page", "ann"]
+    frame = pd.DataFrame({"action": "A", "reward": 1, "user": users, "page": "p"})
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    keys = {
+        "org.apache.spark.sql.parquet.row.metadata": json.dumps(spark),
+        "iceberg.schema": json.dumps(iceberg),
+        **(table.schema.metadata or {}),
+    }
+    pq.write_table(table.replace_schema_metadata(keys), tmp_path / "a.parquet")
+    for name in users:
+        people = People.named([name])
+        plan = eraser_of(tmp_path / "a.parquet").plan(people)
+        assert plan is not None
+        erasure = eraser_of(tmp_path / "a.parquet").apply(plan, people)
+        assert (erasure.state == SourceState.LOGICALLY_DELETED) == (name == "page"), name
+
+
+def test_metadata_of_nested_columns_are_looked_at(tmp_path: Path) -> None:
+    inner = pa.field("x", pa.int64(), metadata={"seen by": NAMES[1]})
+    table = TABLE.select(["action", "reward", "user"])
+    nested = pa.array([{"x": 1}] * 1000, pa.struct([inner]))
+    pq.write_table(table.append_column("place", nested), tmp_path / "a.parquet")
+    people = People.named([NAMES[1]])
+    plan = eraser_of(tmp_path / "a.parquet").plan(people)
+    assert plan is not None
+    erasure = eraser_of(tmp_path / "a.parquet").apply(plan, people)
+    assert "key-value metadata of files may name people" in erasure.remains[0]
 
 
 def test_numbers_and_short_words_in_metadata_are_no_names(tmp_path: Path) -> None:
@@ -357,6 +403,17 @@ def test_views_of_texts_are_erased(tmp_path: Path) -> None:
         .append_column("seen by", [[[name] for name in TABLE["user"].to_pylist() if name != NAMES[3]]])
         .to_pylist()
     )
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_times_of_day_in_utc_stay_so(tmp_path: Path, unit: str) -> None:
+    path = tmp_path / "log.parquet"
+    at = pa.array(range(1000), pa.time32("ms") if unit == "ms" else pa.time64(unit))
+    pq.write_table(TABLE.append_column("at", at), path, write_time_adjusted_to_utc=True)
+    before = described(path)
+    erase(path, People.named([NAMES[3]]))
+    assert described(path) == before
+    assert "isAdjustedToUTC=true" in str(pq.ParquetFile(path).schema)
 
 
 def test_checksums_of_the_old_file_go_with_it(tmp_path: Path) -> None:
@@ -486,7 +543,9 @@ def test_an_eraser_that_leaves_rows_is_caught(tmp_path: Path, monkeypatch: pytes
         eraser_of(tmp_path / "*.parquet").plan(people)
     monkeypatch.undo()
     positions = parquet_files.ParquetEraser._positions
-    monkeypatch.setattr(parquet_files.ParquetEraser, "_positions", lambda *given: list(positions(*given))[:1])
+    monkeypatch.setattr(
+        parquet_files.ParquetEraser, "_positions", lambda *given: dict(list(positions(*given).items())[:1])
+    )
     plan = eraser_of(tmp_path / "*.parquet").plan(people)
     assert plan is not None
     with pytest.raises(InvalidLogError, match="still has rows of the people to be erased"):

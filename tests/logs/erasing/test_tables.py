@@ -16,6 +16,7 @@ from armnesia.logs import open_source
 from armnesia.logs.erasing import People, SourceState, open_eraser
 from armnesia.logs.erasing.postgres import PostgresEraser
 from armnesia.logs.erasing.sqlite import SqliteEraser
+from armnesia.logs.erasing.sqlite_rowids import vacuum_with_rowids
 from armnesia.logs.values import label_text
 from tests.databases import postgres_url
 from tests.logs.erasing.stores import (
@@ -716,3 +717,163 @@ def test_a_table_of_another_owner_is_not_purged(postgres: PostgresStore, foreign
         held = open_eraser(source).purge(plan, PEOPLE)
         assert held.state == SourceState.LOGICALLY_DELETED
         assert "not all could be written again" in held.remains[0]
+
+
+def file_with_rowids(store: SqliteStore) -> None:
+    """Tables whose rows have rowids of their own, with gaps, and a table that refers to them."""
+    store.folder.mkdir()
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("CREATE TABLE clicks (user, action, reward, page)")
+        rows = [(name_of(place % 3), "A", 0.5, f"page-{place}") for place in range(9)]
+        connection.executemany("INSERT INTO clicks VALUES (?, ?, ?, ?)", rows)
+        connection.execute("CREATE TABLE notes (click INTEGER, page)")
+        connection.execute("INSERT INTO notes SELECT rowid, page FROM clicks WHERE user <> ?", (name_of(1),))
+        connection.execute("CREATE VIRTUAL TABLE words USING fts5(page, content = 'clicks')")
+        connection.execute("INSERT INTO words (words) VALUES ('rebuild')")
+        connection.execute('CREATE TABLE "it\'s ""another""" (rowid, "a b" COLLATE NOCASE)')
+        connection.executemany('INSERT INTO "it\'s ""another""" VALUES (?, ?)', [("x", 1), ("y", 2)])
+        connection.execute('DELETE FROM "it\'s ""another""" WHERE rowid = \'x\'')
+        connection.execute("CREATE TABLE keyed (n INTEGER PRIMARY KEY, value)")
+        connection.execute("INSERT INTO keyed VALUES (7, 'seven')")
+        connection.execute("CREATE TABLE sorted (n INTEGER PRIMARY KEY) WITHOUT ROWID")
+
+
+def rowids(store: SqliteStore) -> list[list[Any]]:
+    with closing(sqlite3.connect(store.path)) as connection:
+        asked = (
+            f"SELECT rowid, * FROM clicks WHERE user <> '{name_of(1)}'",
+            "SELECT notes.page, clicks.page FROM notes LEFT JOIN clicks ON clicks.rowid = click",
+            'SELECT _rowid_, * FROM "it\'s ""another"""',
+            "SELECT rowid, * FROM keyed",
+            "SELECT rowid FROM words WHERE words MATCH '\"page 8\"'",
+            "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name",
+        )
+        return [connection.execute(sql).fetchall() for sql in asked]
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_purge_of_sqlite_leaves_rows_their_rowids(sqlite: SqliteStore, mode: str) -> None:
+    file_with_rowids(sqlite)
+    with closing(sqlite3.connect(sqlite.path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+    before = rowids(sqlite)
+    plan = sqlite.eraser().plan(PEOPLE)
+    assert plan is not None
+    sqlite.eraser().apply(plan, PEOPLE)
+    assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
+    assert rowids(sqlite) == before
+    assert found_in(sqlite.contents(), [name_of(1).encode()]) == set()
+
+
+def test_what_an_interrupted_purge_of_sqlite_leaves_is_dropped(sqlite: SqliteStore) -> None:
+    file_with_rowids(sqlite)
+    before = rowids(sqlite)
+    erase(sqlite, PEOPLE)
+
+    class Killed(BaseException):
+        """The process is gone."""
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            if sql == "VACUUM" or sql.startswith("DROP"):
+                raise Killed
+            return super().execute(sql, *given)
+
+    for finish in ("apply", "purge"):
+        connection = sqlite3.connect(sqlite.path, isolation_level=None, factory=Connection)
+        with closing(connection), pytest.raises(Killed):
+            vacuum_with_rowids(connection)
+        assert rowids(sqlite) != before
+        getattr(sqlite.eraser(), finish)(sqlite.eraser().empty_plan(), PEOPLE)
+        assert rowids(sqlite) == before
+
+
+def test_a_version_of_sqlite_that_would_change_rowids_does_not_purge(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_with_rowids(sqlite)
+    before = rowids(sqlite)
+    erase(sqlite, PEOPLE)
+    monkeypatch.setattr("armnesia.logs.erasing.sqlite_rowids._indexes_keep_rowids", lambda: False)
+    erasure = sqlite.eraser().purge(sqlite.eraser().empty_plan(), PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert "would give the rows of tables without INTEGER PRIMARY KEY other rowids" in erasure.remains[0]
+    assert rowids(sqlite) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "parts", "refused"),
+    [
+        ('LIST ("user")', ["FOR VALUES IN ('{name}')", "DEFAULT"], True),
+        ('RANGE (lower("user"))', ["FOR VALUES FROM (MINVALUE) TO ('{name}')", "DEFAULT"], True),
+        ('HASH ("user")', ["FOR VALUES WITH (MODULUS 1, REMAINDER 0)"], False),
+        ("LIST (page)", ["DEFAULT"], False),
+    ],
+)
+@pytest.mark.parametrize("read", ["all", "all_0"], ids=["whole", "partition"])
+def test_tables_of_postgres_whose_partitions_name_people_are_refused(
+    postgres: PostgresStore, key: str, parts: list[str], refused: bool, read: str
+) -> None:
+    table = f"{postgres.schema}.all"
+    with postgres.connected() as connection:
+        typed = '"user" text, action text, reward float8, page text'
+        connection.execute(f"CREATE TABLE {table} ({typed}) PARTITION BY {key}")
+        for number, bounds in enumerate(parts):
+            part = f"{table}_{number} PARTITION OF {table} {bounds.format(name=name_of(1))}"
+            connection.execute(f"CREATE TABLE {part}")
+        connection.execute(f"INSERT INTO {table} VALUES (%s, 'A', 0.5, 'p')", (name_of(1),))
+    source = open_source(postgres_url(), action="action", reward="reward", table=f"{postgres.schema}.{read}")
+    if refused:
+        with pytest.raises(UnsupportedError, match="bounds of partitions name people") as error:
+            open_eraser(source)
+        assert name_of(1) not in str(error.value)
+    else:
+        assert open_eraser(source).plan(PEOPLE) is not None
+
+
+def test_a_table_below_a_partition_is_looked_at_too(postgres: PostgresStore) -> None:
+    table = f"{postgres.schema}.all"
+    with postgres.connected() as connection:
+        typed = '"user" text, action text, reward float8, page text'
+        connection.execute(f"CREATE TABLE {table} ({typed}) PARTITION BY LIST (page)")
+        connection.execute(f'CREATE TABLE {table}_0 PARTITION OF {table} DEFAULT PARTITION BY LIST ("user")')
+        connection.execute(f"CREATE TABLE {table}_1 PARTITION OF {table}_0 FOR VALUES IN ('ann')")
+    source = open_source(postgres_url(), action="action", reward="reward", table=table)
+    with pytest.raises(UnsupportedError, match="it is partitioned by the user column"):
+        open_eraser(source)
+
+
+def test_names_in_a_column_of_json_are_erased(postgres: PostgresStore) -> None:
+    """Though PostgreSQL cannot compare values of this type."""
+    table = f"{postgres.schema}.told"
+    with postgres.connected() as connection:
+        connection.execute(f'CREATE TABLE {table} ("user" json, action text, reward float8)')
+        for name in ("ann", name_of(1), name_of(1)):
+            connection.execute(f"INSERT INTO {table} VALUES (to_json(%s::text), 'A', 0.5)", (name,))
+    eraser = open_eraser(open_source(postgres_url(), action="action", reward="reward", table=table))
+    plan = eraser.plan(PEOPLE)
+    assert plan is not None
+    eraser.apply(plan, PEOPLE)
+    assert eraser.purge(plan, PEOPLE).state == SourceState.PURGED
+    with postgres.connected() as connection:
+        assert connection.execute(f'SELECT "user" FROM {table}').fetchall() == [("ann",)]
+
+
+@pytest.mark.parametrize("role", ["user", "id"])
+@pytest.mark.parametrize(
+    ("value", "refused"),
+    [("0.1", True), ("16777216", True), ("7", False), ("1234567", False), ("0.5", False), (None, False)],
+)
+def test_short_floats_of_postgres_that_it_shows_with_fewer_digits_are_refused(
+    postgres: PostgresStore, value: str | None, refused: bool, role: str
+) -> None:
+    table = f"{postgres.schema}.short"
+    with postgres.connected() as connection:
+        connection.execute(f"CREATE TABLE {table} (who real, action text, reward float8)")
+        connection.execute(f"INSERT INTO {table} VALUES (5, 'A', 0.5), (%s::real, 'A', 0.5)", (value,))
+    columns: Any = {"action": "action", "reward": "reward", role: "who"}
+    if refused:
+        with pytest.raises(InvalidLogError, match=f"{role} column 'who' is of type real and must hold num"):
+            open_source(postgres_url(), table=table, **columns)
+    else:
+        assert open_source(postgres_url(), table=table, **columns).n_rows() == 2

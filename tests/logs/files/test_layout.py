@@ -314,3 +314,82 @@ def test_text_and_numbers_are_not_taken_for_sql(tmp_path: Path) -> None:
     assert pq.read_table(folder / "so'rted.parquet")[name].to_pylist() == ["a", "b"]
     with pytest.raises(InvalidInputError, match="out must end in"):
         layout_log(folder / "log[1].parquet", folder)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "told"),
+    [
+        (
+            pa.array([Decimal(10) ** 40 + 1] * 6, pa.decimal256(50, 2)),
+            {},
+            "DECIMAL(50,2) would become DOUBLE",
+        ),
+        (pa.array([1] * 6, pa.duration("ms")), {}, "duration[ms] would become an integer"),
+        (
+            pa.array([{"a": 1}] * 6, pa.struct({"a": pa.duration("s")})),
+            {},
+            "struct<a: duration[s]> would become an integer",
+        ),
+        (
+            pa.array([13] * 6, pa.timestamp("ns")),
+            {"use_deprecated_int96_timestamps": True},
+            "INT96 would become TIMESTAMP_MICROS",
+        ),
+    ],
+)
+def test_types_that_only_duckdb_takes_for_the_same_are_refused(
+    tmp_path: Path, values: Any, options: dict[str, Any], told: str
+) -> None:
+    table = pa.table({"user": list("bcabca"), "other": values})
+    pq.write_table(table, tmp_path / "b.parquet", **options)
+    with pytest.raises(InvalidLogError) as refused:
+        layout_log(tmp_path / "b.parquet", tmp_path / "by-user.parquet")
+    assert f"column 'other' of type {told}" in str(refused.value)
+    assert not (tmp_path / "by-user.parquet").exists()
+
+
+def test_timestamps_of_other_units_are_written_in_the_finest(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    for unit, at in (("us", 1000), ("ms", 2)):
+        table = pa.table({"user": ["a"], "at": pa.array([at], pa.timestamp(unit))})
+        pq.write_table(table, tmp_path / "log" / f"{unit}.parquet")
+    layout_log(tmp_path / "log", tmp_path / "by-user.parquet")
+    written = pq.read_table(tmp_path / "by-user.parquet")["at"]
+    assert written.type == pa.timestamp("us")
+    assert sorted(written.cast(pa.int64()).to_pylist()) == [1000, 2000]
+
+
+def test_timestamps_of_int96_are_kept_if_they_have_no_nanoseconds(tmp_path: Path) -> None:
+    values = pa.array([5_000, None, -7_000], pa.timestamp("ns"))
+    pq.write_table(
+        pa.table({"user": list("abc"), "other": values}),
+        tmp_path / "log.parquet",
+        use_deprecated_int96_timestamps=True,
+    )
+    layout_log(tmp_path / "log.parquet", tmp_path / "by-user.parquet")
+    written = pq.read_table(tmp_path / "by-user.parquet")["other"]
+    assert written.cast(pa.timestamp("ns")).to_pylist() == values.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        (pa.array([1, None, -1], pa.timestamp("ms")), pa.timestamp("us")),
+        (pa.array([1, None, -1], pa.timestamp("ms", "UTC")), pa.timestamp("us", "UTC")),
+        (pa.array([[1], None, []], pa.list_(pa.timestamp("ms"))), pa.list_(pa.timestamp("us"))),
+        (pa.array([1, None, 2], pa.time32("ms")), pa.time64("us")),
+        (pa.array([np.float16(1.5), None, np.float16(0)], pa.float16()), pa.float32()),
+        (pa.array([b"12345678", None, b"87654321"], pa.binary(8)), pa.binary()),
+        (pa.array([1, None, -1], pa.timestamp("us", "Europe/Berlin")), pa.timestamp("us", "UTC")),
+        (pa.array(["x", None, ""]).dictionary_encode(), pa.string()),
+        (pa.array(["x", None, ""], pa.large_string()), pa.string()),
+        (pa.array([[1], None, []], pa.large_list(pa.int32())), pa.list_(pa.int32())),
+        (pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int8())), pa.map_(pa.string(), pa.int8())),
+    ],
+)
+def test_values_stay_whatever_a_reader_holds_them_in(tmp_path: Path, values: Any, kept: Any) -> None:
+    pq.write_table(pa.table({"user": list("abc"), "other": values}), tmp_path / "log.parquet")
+    layout_log(tmp_path / "log.parquet", tmp_path / "by-user.parquet")
+    written = pq.read_table(tmp_path / "by-user.parquet")["other"]
+    assert written.type == kept
+    assert written.to_pylist() == values.to_pylist()

@@ -20,7 +20,9 @@ from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.core.units import to_units
 from armnesia.logs import Log, label_text, open_source, read_log, reopen_source
+from armnesia.logs.conditions import Condition
 from armnesia.logs.files.log import FileLog
+from armnesia.logs.key_columns import KeyColumn
 from tests.logs.conftest import Stored, Table, write_csv, write_parquet
 from tests.logs.test_every_source import COLUMNS_OF_ROWS, ROWS, together
 
@@ -454,3 +456,31 @@ def test_columns_that_differ_in_case_only(tmp_path: Path, others: tuple[str, str
             open_source(tmp_path / path, action="action", reward="reward", user=name, whole_rows=False)
     with pytest.raises(InvalidLogError, match=r"same columns; .*'user \(VARCHAR\)', 'User \(VARCHAR\)'"):
         open_source(tmp_path / "*.parquet", action="action", reward="reward", user=first)
+
+
+@pytest.mark.parametrize("role", ["action", "user", "id"])
+@pytest.mark.parametrize("files", [1, 2])
+def test_decimals_that_would_be_read_as_floats_are_no_labels(tmp_path: Path, role: str, files: int) -> None:
+    """10²⁰ + 1 and 10²⁰ + 2 would be one person."""
+    values = [Decimal(10) ** 20 + 1, Decimal(10) ** 20 + 2]
+    for number in range(files):
+        wide = pa.array(values, pa.decimal256(50, 2) if number == files - 1 else pa.decimal256(39, 2))
+        table = pa.table({"arm": ["A", "B"], "reward": [0, 1], "wide": wide})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    columns: Any = {"action": "arm", "reward": "reward", role: "wide"}
+    with pytest.raises(
+        InvalidLogError, match=f"{role} column 'wide' must hold decimals of at most 38 digits"
+    ):
+        open_source(tmp_path, **columns)
+    rewards = open_source(tmp_path, action="arm", reward="wide")
+    assert rewards.n_rows() == 2 * files
+
+
+def test_such_decimals_are_neither_keys_nor_conditions(tmp_path: Path) -> None:
+    wide = pa.array([Decimal(10) ** 20 + 1, Decimal(10) ** 20 + 2], pa.decimal256(50, 2))
+    pq.write_table(pa.table({"arm": ["A", "B"], "reward": [0, 1], "wide": wide}), tmp_path / "log.parquet")
+    source = open_source(tmp_path / "log.parquet", action="arm", reward="reward")
+    with pytest.raises(InvalidLogError, match="must hold decimals of at most 38 digits"):
+        source.filtered((Condition.parse("wide = '100000000000000000001'"),))
+    with pytest.raises(InvalidLogError, match="must hold decimals of at most 38 digits"):
+        source.keyed_by((KeyColumn("wide"),))

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.core.errors import InvalidInputError, UnsupportedError, VaultError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError, VaultError
+from armnesia.logs.erasing import FileSwap, file_swaps
 from armnesia.logs.erasing.delta_files import DeltaFolder
+from armnesia.logs.erasing.file_swaps import put_in_place
 from armnesia.vault import Certificate, Configuration, LedgerCopy, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from tests.databases import Place
@@ -138,7 +141,7 @@ def test_a_retention_is_respected_unless_it_is_ignored(delta: Store, sqlite_plac
         (source,) = vault.source_erasures().sources
         assert (source.state, source.before, source.after) == ("logically deleted", 1, 2)
         assert source.due is not None
-        assert any("until the table is vacuumed" in sentence for sentence in source.remains)
+        assert any("after their retention" in sentence for sentence in source.remains)
         assert FIRST.encode() in traces(delta, sqlite_place, of((FIRST,), rows))
         head = vault.head
         vault.erase_at_sources(purge=True)
@@ -444,7 +447,7 @@ def test_changes_by_others_between_plan_and_apply(
     vault.forget(users=[FIRST])
     path = files.folder / "part-1.parquet"
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files._is_done", _changing(path))
+        patched.setattr("armnesia.logs.erasing.parquet_files.is_done", _changing(path))
         with pytest.raises(VaultError, match=r"has changed since.*run armnesia ingest.*run armnesia erase"):
             vault.erase_at_sources()
     assert vault.source_erasures().sources[0].interrupted
@@ -461,9 +464,7 @@ def test_changes_by_others_between_plan_and_apply(
 
 def _changing(path: Path) -> Any:
     """What looks at files before they are replaced; it lets another write to one of them first."""
-    from armnesia.logs.erasing import parquet_files
-
-    original = parquet_files._is_done
+    original = file_swaps.is_done
     once = [True]
 
     def look(swap: Any) -> bool:
@@ -506,14 +507,13 @@ def test_an_eraser_that_leaves_a_file_is_caught(
 ) -> None:
     """A planted fault: one of the files does not take its place."""
     vault.forget(users=[FIRST])
-    replace = os.replace
 
-    def forgetful(source: str, target: str) -> None:
-        if not str(target).endswith("part-1.parquet"):
-            replace(source, target)
+    def forgetful(swap: FileSwap) -> None:
+        if not swap.path.endswith("part-1.parquet"):
+            put_in_place(swap)
 
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files.os.replace", forgetful)
+        patched.setattr("armnesia.logs.erasing.parquet_files.put_in_place", forgetful)
         with pytest.raises(VaultError, match="still has rows of the people to be erased"):
             vault.erase_at_sources(purge=True)
     assert state_of(vault, FIRST) == "untouched"
@@ -529,7 +529,7 @@ def test_a_purge_that_leaves_a_file_is_caught(
     delta.with_parts(1)
     with counted_vault(sqlite_place, delta) as vault:
         with monkeypatch.context() as patched:
-            patched.setattr(DeltaFolder, "remove_data_files", lambda self, *, at_once: None)
+            patched.setattr(DeltaFolder, "remove_data_files", lambda self, *, until: None)
             vault.forget(users=[FIRST], erase_at_source=True, purge=True, ignore_retention=True)
         assert state_of(vault, FIRST) == "logically deleted"
         vault.erase_at_sources(purge=True, ignore_retention=True)
@@ -683,3 +683,25 @@ def test_a_backup_that_is_restored_knows_what_was_erased(
     with sqlite_place.open() as restored:
         assert state_of(restored, FIRST) == "purged"
         assert_is_plain(restored, rows, [FIRST])
+
+
+def test_columns_that_cannot_be_written_again_are_told_before_anybody_is_forgotten(
+    tmp_path: Path, sqlite_place: Place
+) -> None:
+    """Whoever has no rows in files with such columns can be erased by a command of its own."""
+    (tmp_path / "log").mkdir()
+    for number, other in enumerate(["INTERVAL 3 DAY", "3"]):
+        rows = f"SELECT 'A' AS action, 1 AS reward, 'ann{number}' AS user, {other} AS other"
+        if number == 0:
+            rows = rows.replace("AS other", "AS waited")
+        duckdb.execute(f"COPY ({rows}) TO '{tmp_path}/log/{number}.parquet'")
+    with sqlite_place.create(PERMITTED) as vault:
+        with pytest.warns(UserWarning, match="but not in files with such columns as this source has"):
+            vault.ingest(tmp_path / "log", user="user")
+        entries = len(list(vault.ledger()))
+        with pytest.raises(InvalidLogError, match="cannot be erased: column 'waited' would become"):
+            vault.forget(users=["ann1"], erase_at_source=True)
+        assert len(list(vault.ledger())) == entries
+        vault.forget(users=["ann1"])
+        vault.erase_at_sources()
+        assert state_of(vault, "ann1") == "purged"

@@ -3,12 +3,18 @@
 import time
 import unicodedata
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armnesia.vault.state.near_spellings import has_control_characters, near_spellings, same_spellings
+from armnesia.vault.state.near_spellings import (
+    has_control_characters,
+    mutual_spellings,
+    near_spellings,
+    same_spellings,
+)
 
 NAMES = ["ann", "Ann Lee", "u-1047", "jürgen müller", "ann.lee@example.com", "ΜΑΡΙΑ", "7", "12345"]
 SAME: dict[str, Callable[[str], str]] = {
@@ -120,6 +126,38 @@ PAIRS = [
     ("o'neil", "o\u2019neil"),
     ("ann", "\u201cann\u201d"),
     ("0", "o"),
+    *(("1", other) for other in ("1e0", "1E+00", "1.0e0", "-1")),
+    ("300", "3.0e2"),
+    ("+491701234567", "00491701234567"),
+    ("491701234567", "4.91701234567e11"),
+    ("1000", "1\u202f000"),
+    ("jdoe@gmail.com", "j.doe@gmail.com"),
+    ("jdoe@ex.org", "J.Doe@ex.org"),
+    ("ann@ex.org", "an.n@ex.org"),
+    ("annmarie.keller@ex.org", "ann-marie.keller@ex.org"),
+    ("ab-c", "a-b-c"),
+    ("user-17", "user-1-7"),
+    ("u-17", "U17"),
+    ("ann lee", "ANN_LEE"),
+    ("u10-0", "u1O-0"),
+    ("ann@ex.org", "mailto:ann@ex.org"),
+    ("ann@ex.org", "<ann@ex.org>"),
+    ("ann@ex.org", "ann%40ex.org"),
+    ("j\u00fcrgen", "j%C3%BCrgen"),
+    ("ann@m\u00fcnchen.de", "ann@xn--mnchen-3ya.de"),
+    *(
+        ("6f9619ff-8b86-d011-b42d-00c04fc964ff", other)
+        for other in (
+            "{6F9619FF-8B86-D011-B42D-00C04FC964FF}",
+            "6f9619ff8b86d011b42d00c04fc964ff",
+            "urn:uuid:6f9619ff-8b86-d011-b42d-00c04fc964ff",
+        )
+    ),
+    *(
+        ("2026-01-02", other)
+        for other in ("2026-01-02 00:00:00", "2026-01-02T00:00:00Z", "2026-01-02 00:00:00.000000 UTC")
+    ),
+    ("2026-01-02 03:04:05.5", "2026-01-02T03:04:05.500+00:00"),
 ]
 
 
@@ -127,6 +165,95 @@ PAIRS = [
 def test_likeness_is_mutual(one: str, other: str) -> None:
     assert other in near_spellings(one)
     assert one in near_spellings(other)
+
+
+LETTERS = "abehiklmnopqrstuxyz"
+WORDS = st.text(LETTERS, min_size=1, max_size=8)
+SEPARATOR = st.sampled_from([" ", "-", "_", ".", "'"])
+JOINED = st.tuples(WORDS, SEPARATOR, WORDS, SEPARATOR, WORDS).map("".join)
+DIGITS = st.tuples(st.sampled_from(["", "0", "00"]), st.integers(0, 10**14).map(str)).map("".join)
+MAILS = st.tuples(st.one_of(WORDS, JOINED.map(lambda name: name.replace(" ", "."))), WORDS).map(
+    lambda parts: f"{parts[0]}@{parts[1]}.org"
+)
+IDS = st.tuples(WORDS, st.sampled_from(["-", "_", "", ":"]), DIGITS).map("".join)
+PHONES = st.tuples(st.sampled_from(["+", "00", ""]), DIGITS, st.sampled_from(" -"), DIGITS).map("".join)
+EXPONENTS = st.tuples(st.integers(100, 999), st.integers(0, 20)).map(
+    lambda pair: f"{pair[0] / 100}e{pair[1]}"
+)
+TIMES = st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(3000, 1, 1)).map(str)
+ACCENTED = st.text("aeinors\u00e9\u00fc\u00f1\u00e5 ", min_size=1, max_size=12).map(str.strip).filter(bool)
+VALUES = st.one_of(
+    *(PHONES, EXPONENTS, TIMES),
+    st.uuids().map(str),
+    st.integers(-(10**14), 10**14).map(str),
+    st.floats(-1e6, 1e6).map(lambda value: f"{value:.3f}"),
+    st.dates().map(str),
+)
+NAMED = st.one_of(WORDS, JOINED, IDS, ACCENTED)
+USUAL = st.one_of(
+    *(each.map(case) for each in (NAMED, MAILS, VALUES) for case in (str.lower, str.upper)),
+    NAMED.map(str.title),
+)
+"""Names in lower, upper or title case."""
+SIMPLE_LENGTH = 28
+"""Names of so many characters have all single differences among 400 spellings."""
+
+
+@given(name=USUAL, place=st.integers(0, 10**6))
+@settings(max_examples=300)
+def test_a_spelling_leads_back_to_a_name_in_usual_case(name: str, place: int) -> None:
+    """Of 179 near spellings of ann@ex.org, 22 did not lead back."""
+    found = [spelling for spelling in dict.fromkeys(mutual_spellings(name)) if spelling not in ("", name)]
+    for step in range(20):  # a full check takes a quarter of a second per name
+        spelling = found[(place + 7919 * step) % len(found)]
+        assert name in near_spellings(spelling, 10**6), spelling
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("1", "1000", "007", "-5", "+5", "491701234567", "12.50", "1.000", "1e0", "3.0e2", "1e+16", "0.001"),
+        *("ann", "Ann Lee", "ANN-LEE", "ann@ex.org", "ann-marie.keller@ex.org", "u-17", "user-1-7", "U17"),
+        *("6f9619ff-8b86-d011-b42d-00c04fc964ff", "6F9619FF8B86D011B42D00C04FC964FF", "2026-01-02"),
+        *("+49 170 1234567", "o'neil", "j\u00fcrgen m\u00fcller", "ann@m\u00fcnchen.de", "STRASSE", "fiona"),
+        *("\u0430\u043d\u043d\u0430", "\u039c\u0391\u03a1\u0399\u0391", "#7", "'x'", "x" * 40),
+    ],
+)
+def test_every_spelling_leads_back(name: str) -> None:
+    found = [spelling for spelling in dict.fromkeys(mutual_spellings(name)) if spelling not in ("", name)]
+    assert len(found) > 90
+    assert [spelling for spelling in found if name not in near_spellings(spelling)] == []
+
+
+@given(name=USUAL, place=st.integers(0, 10**6), separator=st.sampled_from(" -_."))
+def test_one_separator_more_or_less_is_found_both_ways_among_400(
+    name: str, place: int, separator: str
+) -> None:
+    name = name[:SIMPLE_LENGTH]
+    place %= len(name) + 1
+    longer = f"{name[:place]}{separator}{name[place:]}"
+    if longer.strip() == longer:
+        assert longer in near_spellings(name, 400)
+        assert name in near_spellings(longer, 400)
+
+
+def test_simpler_spellings_do_not_lead_back() -> None:
+    """As docs/vault-names.md says."""
+    for one, simpler in (
+        ("ann marie lee", "annmarielee"),
+        ("jDoE", "jdoe"),
+        ("cid,dan", "cid"),
+        ("a\u00adnn", "ann"),
+        ("Ann <ann@ex.org>", "ann@ex.org"),
+        ("12345678901234567", "1.2345678901234568e+16"),
+    ):
+        assert simpler in near_spellings(one)
+        assert one not in near_spellings(simpler)
+
+
+def test_characters_that_stand_for_many_make_no_long_spellings() -> None:
+    assert max(map(len, near_spellings("\ufdfa" * 200))) <= 9 * 200  # percent-encoded
 
 
 def test_a_list_of_names_leads_to_its_parts() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import ChangedRecordError, VaultError
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 
@@ -41,7 +41,7 @@ def test_a_forgotten_record_does_not_come_back_as_a_float(place: Place, tmp_path
 def test_a_record_that_is_held_does_not_come_in_again_as_a_float(place: Place) -> None:
     with new_vault(place) as vault:
         assert ingest(vault, 17, 18) == 2
-        with pytest.raises(VaultError, match=r"2 rows have an id that the vault holds, or has forgotten"):
+        with pytest.raises(VaultError, match=r"2 rows have an id that the vault holds or has forgotten"):
             ingest(vault, "x", "17.0", "18.00")
         assert vault.status().records == 2
 
@@ -53,6 +53,32 @@ def test_a_record_that_was_forgotten_as_a_float_does_not_come_back_as_an_integer
         assert vault.forget(records=["17.0"]).held == 1
         with pytest.raises(VaultError, match=r"'17' in row 0, which may be '17\.0'"):
             ingest(vault, "17")
+
+
+@pytest.mark.parametrize("ids", [("17", "17.0"), ("x", "17", "y", "17.00", "17")])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_within_one_source_a_float_after_its_integer_is_refused_as_in_a_later_one(
+    place: Place, ids: tuple[str, ...], dry_run: bool
+) -> None:
+    with new_vault(place) as vault:
+        with pytest.raises(ChangedRecordError, match=r"1 row has an id .* '17\.00?' in row .* may be '17'"):
+            vault.ingest(log(*ids), user="user", id="id", dry_run=dry_run)
+        assert vault.status().records == 0
+
+
+@pytest.mark.filterwarnings("ignore:id column 'id' looks like")
+@pytest.mark.parametrize("batches", [[("17.0", "17", "17.0")], [("17.0",), ("17",)]])
+def test_what_came_in_can_be_sent_again(place: Place, batches: list[tuple[str, ...]]) -> None:
+    with new_vault(place) as vault:
+        for batch in batches:
+            ingest(vault, *batch)
+        assert vault.status().records == 2
+        for batch in [*batches, *batches]:
+            again = vault.ingest(log(*batch), user="user", id="id")
+            assert (again.added, again.already_there) == (0, len(batch))
+        assert vault.forget(records=["17"], exactly=True).held == 1
+        again = vault.ingest(log("17.0", "17"), user="user", id="id")
+        assert (again.added, again.already_there, again.suppressed) == (0, 1, 1)
 
 
 def test_ids_that_look_like_floats_are_named(sqlite_place: Place) -> None:

@@ -289,6 +289,19 @@ def test_pointers_of_deleted_cells_and_heads_of_free_blocks_are_no_copies() -> N
         assert PLAIN.leftover(2, bytes(with_copy)) == (10, 512 - 30), at
 
 
+def test_five_bytes_are_found_at_every_place_of_a_page_and_of_a_block() -> None:
+    stale = b"\x01\x2c" * 5
+    for at in range(10 + len(stale), 512 - 30 - 5 + 1):
+        page = bytearray(leaf([b"x" * 30]))
+        page[10 : 10 + len(stale)] = stale
+        page[at : at + 5] = b"\x05\xfe\xfd\xfc\xfb"  # in no pair of which there is a pointer
+        block = b"before" + bytes(page) + b"after it"
+        assert PLAIN.leftover(2, bytes(page)) == PLAIN.seeming_leftover(2, block, 6) == (10, 512 - 30), at
+        page[at + 2] = 0
+        block = b"before" + bytes(page) + b"after it"
+        assert PLAIN.leftover(2, bytes(page)) is PLAIN.seeming_leftover(2, block, 6) is None, at
+
+
 def test_random_digests_are_found_wherever_they_are() -> None:
     draw = random.Random(5)
     for _ in range(20_000):  # one of them is missed with a probability of 0.03
@@ -325,6 +338,7 @@ def test_cells_of_a_damaged_page_are_left_alone() -> None:
     page = bytearray(leaf([b"x" * 30, b"y" * 40], b"digest of a person"))
     page[5:7] = (512 - 30).to_bytes(2)  # as if the second cell were unused space
     assert PLAIN.leftover(2, bytes(page)) is None
+    assert PLAIN.seeming_leftover(2, bytes(page)) == (12, 512 - 30)
     page[5:7] = (600).to_bytes(2)
     assert PLAIN.leftover(2, bytes(page)) is None
 

@@ -12,19 +12,44 @@ from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
 from armnesia.logs.columns import quoted
-from armnesia.logs.erasing.delta_commits import TOKEN, new_files, values_of_kind, words_that_may_name
+from armnesia.logs.erasing.delta_commits import (
+    TOKEN,
+    texts_of_remarks,
+    texts_of_state,
+    values_of_kind,
+    words_that_may_name,
+)
 from armnesia.logs.erasing.delta_files import DeltaFolder, refuse_absolute_paths
 from armnesia.logs.erasing.eraser import failed
-from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
+from armnesia.logs.erasing.lake_contents import may_hold_people
+from armnesia.logs.erasing.lake_folders import refuse_links
+from armnesia.logs.erasing.lake_names import named_in
+from armnesia.logs.erasing.lake_rows import (
+    NAMED,
+    NEVER_OVER,
+    Deletion,
+    LakeEraser,
+    check_type,
+    marked_rows,
+    retention_in,
+    values_of,
+)
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_LONGEST_SECONDS = 2**63 // 1000
+"""As milliseconds of 64 bits."""
 _RETENTION = ("delta.deletedFileRetentionDuration", "interval 1 week")
 _HIDDEN = (
     "hidden files or folders (names that begin with _ or a dot) in the folder of the table may hold rows;"
     " remove them"
+)
+_UNLISTED = (
+    "files that the present version of the table does not have are in its folder, and hold deleted rows or"
+    " cannot be looked into; a purge removes those that the log of the table names, after their retention;"
+    " remove others that nothing needs"
 )
 _FURTHER = (
     "further files in the folder of the log may name people: sidecars of checkpoints, or commits that were"
@@ -40,7 +65,15 @@ class DeltaEraser(LakeEraser[DeltaSource]):
 
     def __init__(self, source: DeltaSource) -> None:
         super().__init__(source)
-        refuse_absolute_paths(source.history)
+        log = source.history
+        refuse_absolute_paths(log)
+        refuse_links(self._name, log.address if log.is_local else None)
+        retention = log.table.metadata().configuration.get(*_RETENTION)
+        if (_seconds_of(retention) or 0) > _LONGEST_SECONDS:
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: the table declares {_RETENTION[0]} ="
+                f" {retention!r}, by which deltalake can write no checkpoint; declare a shorter one"
+            )
 
     def _opened(self) -> DeltaSource:
         return DeltaSource(self._name, self._columns, table=None, whole_rows=False)
@@ -110,11 +143,14 @@ class DeltaEraser(LakeEraser[DeltaSource]):
 
     def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Remove data files and, at once, the entries of the log before the present version."""
-        folder = DeltaFolder(DeltaLog(self._name))
+        log = DeltaLog(self._name)
+        folder, retention = DeltaFolder(log), _retention(log)
         with self._failures_in_words():
-            folder.remove_data_files(at_once=at_once)
             if at_once:
+                folder.remove_data_files(until=None)
                 folder.remove_log_entries()
+            elif retention is not None:
+                folder.remove_data_files(until=datetime.now(UTC) - retention)
 
     def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
         log = DeltaLog(self._name)
@@ -123,64 +159,71 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 return Deletion(version - 1, version)
         return None
 
-    def _outcome(self, plan: ErasurePlan, done: Deletion | None) -> Erasure:
+    def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()
-        log, last = source.history, source.history.table.version()
-        folder = DeltaFolder(log)
-        hidden, further = folder.hidden_files(), folder.further_log_files()
+        log, folder = source.history, DeltaFolder(source.history)
         clean = plan.version if done is None and not plan.deletes else None if done is None else done.after
-        later = (log.actions_of(version) or [] for version in range(_after(clean, last), last + 1))
-        # By no time: clocks of writers and storages differ.
-        old = sorted(folder.unlisted_files() - new_files(later))
-        remains = [*_unlisted(old), *([_HIDDEN] if hidden else []), *marked_rows(source)]
-        remains += [*_named_in_log(log, folder.oldest_commit(), clean), *([_FURTHER] if further else [])]
-        state = SourceState.LOGICALLY_DELETED if old or hidden else SourceState.PURGED
-        due = None if done is None or not old else _due(log.actions_of(done.after) or [], log)
+        with self._failures_in_words():
+            hidden, further = folder.hidden_files(), folder.further_log_files()
+            sizes = folder.sizes_of(folder.unlisted_files())
+            is_named = named_in((*texts_of_state(folder.state_actions()), *folder.paths()), people)
+        # Known by no time or version: clocks differ, and later files may hold later rows of the same people.
+        old = may_hold_people(source, [log.file_at(*each) for each in sorted(sizes.items())], people)
+        removed_at = [] if done is None or not old else _removed_at(log.actions_of(done.after) or [])
+        retention = _retention(log)
+        remains = [_UNLISTED] * old + [_HIDDEN] * bool(hidden) + [NAMED] * is_named
+        remains += [NEVER_OVER] * (old and retention is None)
+        remains += [*marked_rows(source), *_named_in_log(source, folder.oldest_commit(), clean, people)]
+        remains += [_FURTHER] * bool(further)
+        state = SourceState.LOGICALLY_DELETED if old or hidden or is_named else SourceState.PURGED
+        due = None if retention is None or not removed_at else max(removed_at) + retention
         before, after = (None, None) if done is None else done
         return Erasure(state, before, after, (*remains, _COPIES), due)
 
 
-def _after(clean: int | None, last: int) -> int:
-    """The first version after the one in which rows were gone; none, if that is not known."""
-    return (last if clean is None else clean) + 1
-
-
-def _unlisted(files: Sequence[str]) -> Iterator[str]:
-    if files:
-        yield (
-            "files that the present version of the table does not have are in its folder; deleted rows are"
-            " in them until the table is vacuumed"
-        )
-
-
-def _named_in_log(log: DeltaLog, oldest: int, clean: int | None) -> Iterator[str]:
+def _named_in_log(source: DeltaSource, oldest: int, clean: int | None, people: People) -> Iterator[str]:
     """Whether what is there of the log may name people whose rows were gone in a version, or are gone now."""
-    last = log.table.version()
+    log, last = source.history, source.history.table.version()
     gone_in = last if clean is None else clean
     if oldest < gone_in:
         yield f"the log still has version {oldest} and later ones, whose statistics of files may name people"
-    said = (words_that_may_name(log.actions_of(each) or []) for each in range(max(oldest, gone_in), last + 1))
-    if words := sorted({word for words in said for word in words}):
-        yield f"entries of the log that are still there may name people ({', '.join(words)})"
+    column = source.columns.named()[people.role]
+    stored = next(each.stored_as for each in source.snapshot.columns if each.name == column)
+    words, texts = set[str](), set[str]()
+    for version in range(max(oldest, gone_in), last + 1):
+        actions = log.actions_of(version) or []
+        words |= set(words_that_may_name(actions))
+        texts |= set(texts_of_remarks(actions, stored))
+    if named_in(texts, people):
+        words.add("remarks or statistics")
+    if words:
+        yield f"entries of the log that are still there may name people ({', '.join(sorted(words))})"
 
 
-def _due(actions: Sequence[dict[str, Any]], log: DeltaLog) -> datetime | None:
-    """When the files of a commit are older than the table's retention."""
-    removed = values_of_kind(actions, "remove", "deletionTimestamp")
-    name, default = _RETENTION
-    retention = retention_of(log.table.metadata().configuration.get(name, default))
-    if not removed or retention is None:
-        return None
-    return datetime.fromtimestamp(max(removed) / 1000, UTC).replace(microsecond=0) + retention
+def _removed_at(actions: Sequence[dict[str, Any]]) -> list[datetime]:
+    """When the files of a commit were removed from the table."""
+    times = values_of_kind(actions, "remove", "deletionTimestamp")
+    return [datetime.fromtimestamp(each / 1000, UTC).replace(microsecond=0) for each in times]
+
+
+def _retention(log: DeltaLog) -> timedelta | None:
+    """How long removed files stay, as the table declares or by default; None if that is never over."""
+    return retention_of(log.table.metadata().configuration.get(*_RETENTION))
 
 
 def retention_of(text: str) -> timedelta | None:
-    """Read an interval of a table's properties; None if it is not understood.
+    """Read an interval of a table's properties; None if it is not understood, or longer than any time.
 
     >>> retention_of("interval 1 week"), retention_of("interval 36 hours"), retention_of("soon")
     (datetime.timedelta(days=7), datetime.timedelta(days=1, seconds=43200), None)
+    >>> retention_of("interval 99999999999999 days")
     """
+    seconds = _seconds_of(text)
+    return None if seconds is None else retention_in(seconds)
+
+
+def _seconds_of(text: str) -> int | None:
     found = re.fullmatch(r"\s*(?:interval\s+)?(\d+)\s+([a-z]+?)s?\s*", text, re.IGNORECASE)
     if found is None or found[2].lower() not in _UNITS:
         return None
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
+    return int(found[1]) * _UNITS[found[2].lower()]

@@ -1,8 +1,11 @@
-"""What a Delta log tells of deleted rows: files that came later, and words that may name people."""
+"""What a Delta log tells of people: texts that stand in it, and words that may name them."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
-from urllib.parse import unquote
+
+from armnesia.logs.erasing.lake_names import texts_in
 
 TOKEN = "armnesiaErasure"
 """By this name the commit of an erasure has the token of its plan."""
@@ -10,6 +13,13 @@ _WORDS = {"mergePredicate", "matchedPredicates", "notMatchedPredicates", "notMat
 """What the commit of an erasure may say of its merge; anything else might hold names."""
 _NOTHING = (None, "", "[]", "true")
 """Predicates without any value."""
+
+_OF_EMPTY = frozenset({"timestamp", "operation", "operationParameters", "engineInfo", "clientVersion"})
+"""What the commit of deltalake that changes nothing says."""
+_BOUNDS = ("minValues", "maxValues")
+_OF_STATE = ("metaData", "txn", "domainMetadata", "add", "remove", "cdc")
+_NO_TEXTS = ("id", "stats", "stats_parsed", "partitionValues_parsed", "deletionVector")
+"""Values of such actions that name nobody, or that are read on their own."""
 
 Actions = Sequence[dict[str, Any]]
 
@@ -21,25 +31,6 @@ def values_of_kind(actions: Actions, kind: str, name: str) -> list[Any]:
     ['a']
     """
     return [action[kind][name] for action in actions if name in action.get(kind, {})]
-
-
-def new_files(commits: Iterable[Actions]) -> set[str]:
-    """Files that commits have added, and that were not in the table before.
-
-    A commit that restores an earlier version adds files that were; one that does not say what it is might.
-
-    >>> written = [{"commitInfo": {"operation": "WRITE"}}, {"add": {"path": "day%3D1/a"}}]
-    >>> restored = [{"commitInfo": {"operation": "RESTORE"}}, {"add": {"path": "b"}}]
-    >>> new_files([written, restored])
-    {'day=1/a'}
-    """
-    found: set[str] = set()
-    for actions in commits:
-        operations = values_of_kind(actions, "commitInfo", "operation")
-        if operations and "RESTORE" not in (str(each).upper() for each in operations):
-            paths = (path for kind in ("add", "cdc") for path in values_of_kind(actions, kind, "path"))
-            found |= set(map(unquote, paths))
-    return found
 
 
 def words_that_may_name(actions: Actions) -> Iterator[str]:
@@ -57,3 +48,52 @@ def words_that_may_name(actions: Actions) -> Iterator[str]:
             yield from sorted(name for name in said if "redicate" in name and said[name] not in _NOTHING)
     if any(values_of_kind(actions, "remove", "stats")):
         yield "statistics"
+
+
+def says_nothing(actions: Actions) -> bool:
+    """Whether a commit neither changes anything nor has a remark.
+
+    >>> empty = {"operation": "WRITE", "operationParameters": {"mode": "Append", "partitionBy": "[]"}}
+    >>> says_nothing([{"commitInfo": empty}]), says_nothing([{"commitInfo": {**empty, "note": "ann"}}])
+    (True, False)
+    """
+    said = [action["commitInfo"] for action in actions if set(action) == {"commitInfo"}]
+    parameters = [each.get("operationParameters") or {} for each in said]
+    return (
+        len(said) == len(actions)
+        and all(_OF_EMPTY.issuperset(each) for each in said)
+        and all({"mode", "partitionBy"}.issuperset(each) for each in parameters)
+    )
+
+
+def texts_of_state(actions: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """What a log says of the table and its files, also of removed ones, except statistics and remarks.
+
+    >>> list(texts_of_state([{"txn": {"appId": "export-ann", "version": 1}}, {"commitInfo": {"a": "bob"}}]))
+    ['export-ann']
+    """
+    for action in actions:
+        for kind in _OF_STATE:
+            for name, value in (action.get(kind) or {}).items():
+                if name == "schemaString":
+                    with suppress(ValueError):
+                        yield from texts_in(json.loads(value))
+                elif name not in _NO_TEXTS:
+                    yield from texts_in(value)
+
+
+def texts_of_remarks(actions: Actions, column: str | int | None) -> Iterator[str]:
+    """What commits say of themselves, and the lowest and highest values of a column in their statistics.
+
+    >>> stats = json.dumps({"numRecords": 12345, "minValues": {"user": "ann"}})
+    >>> list(texts_of_remarks([{"add": {"path": "a", "stats": stats}}], "user"))
+    ['ann']
+    """
+    for action in actions:
+        said = action.get("commitInfo") or {}
+        yield from texts_in({name: value for name, value in said.items() if name != TOKEN})
+        for kind in ("add", "remove"):
+            with suppress(ValueError, TypeError, AttributeError):
+                stats = json.loads((action.get(kind) or {}).get("stats") or "{}")
+                bounds = (stats.get(name) or {} for name in _BOUNDS)
+                yield from (str(each[column]) for each in bounds if column in each)

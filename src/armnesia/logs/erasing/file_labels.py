@@ -1,7 +1,6 @@
 """Names of people in files that DuckDB reads: which there are, which rows have them, and which do not."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from armnesia.logs.erasing.people import People
 from armnesia.logs.files.duckdb_values import FileColumn
@@ -21,18 +20,23 @@ def names_in(source: FileSource, people: People) -> frozenset[str]:
 
 def _labels(files: LogFiles, column: FileColumn, selection: Selection | None) -> Iterator[list[str]]:
     """The distinct texts of a column; with a selection, those that may be names of it."""
-    condition, parameters = f"{column.name} IS NOT NULL", dict[str, Any]()
-    if selection is not None:
-        found = look_up(column, selection.texts)
-        condition, parameters = found.condition, dict(found.parameters)
-        # Other spellings of a name are among the texts that are not plain.
-        if selection.plain is not None and column.type == "VARCHAR":
-            condition += f" OR NOT regexp_full_match({column.text()}, $plain)"
-            parameters["plain"] = selection.plain
-    distinct = f"SELECT DISTINCT {column.name} FROM {files.table} WHERE {condition}"
+    wanted = condition_of(column, selection)
+    distinct = f"SELECT DISTINCT {column.name} FROM {files.table} WHERE {wanted.condition}"
     sql = f"SELECT {column.text()} FROM ({distinct})"
-    for rows in files.stream(sql, CHUNK, **parameters):
+    for rows in files.stream(sql, CHUNK, **wanted.parameters):
         yield [text for (text,) in rows if text is not None]
+
+
+def condition_of(column: FileColumn, selection: Selection | None) -> Lookup:
+    """The rows that have names; with a selection, those that may be names of it."""
+    if selection is None:
+        return Lookup(f"{column.name} IS NOT NULL", {})
+    found = look_up(column, selection.texts)
+    # Other spellings of a name are among the texts that are not plain.
+    if selection.plain is None or column.type != "VARCHAR":
+        return found
+    condition = f"{found.condition} OR NOT regexp_full_match({column.text()}, $plain)"
+    return Lookup(condition, {**found.parameters, "plain": selection.plain})
 
 
 def checksum(files: LogFiles, left_out: Lookup | None = None, *, ordered: bool = False) -> tuple[int, int]:

@@ -4,6 +4,8 @@ The entries of deleted files stay in the manifests of that snapshot, with the lo
 column. A purge therefore adds an empty snapshot, which drops them, before all earlier snapshots expire.
 """
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,17 +13,38 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
-from armnesia.core.messages import all_of
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.iceberg_files import TableFiles, has_deleted_entries
-from armnesia.logs.erasing.lake_rows import Deletion, LakeEraser, check_type, marked_rows, values_of
+from armnesia.logs.erasing.iceberg_folders import names_below
+from armnesia.logs.erasing.iceberg_sharing import refuse_shared_files
+from armnesia.logs.erasing.lake_contents import may_hold_people
+from armnesia.logs.erasing.lake_folders import refuse_links
+from armnesia.logs.erasing.lake_names import named_in, texts_in
+from armnesia.logs.erasing.lake_rows import (
+    NAMED,
+    NEVER_OVER,
+    Deletion,
+    LakeEraser,
+    check_type,
+    marked_rows,
+    retention_in,
+    values_of,
+)
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
-from armnesia.logs.lakes.iceberg import METADATA_FILE, IcebergMetadata, IcebergSource, without_remarks
+from armnesia.logs.lakes.iceberg import (
+    METADATA_FILE,
+    IcebergMetadata,
+    IcebergSource,
+    local_path,
+    without_remarks,
+)
 
 _TOKEN = "armnesia-erasure"
 _FIVE_DAYS = 432_000_000
 """In milliseconds."""
+_COUNTS = re.compile("(added|deleted|removed|changed|total)-")
+"""Beginnings of names in the summary of a snapshot whose values are numbers."""
 _WITHOUT_NAMES = ("bucket", "void")
 """Transforms of a partition that do not show the value."""
 _NOT_LISTED = (
@@ -29,9 +52,9 @@ _NOT_LISTED = (
     " the storage does not list them, a property names a folder outside of the table's (write.data.path), its"
     " metadata are incomplete, or another table is in the same folder"
 )
-_DOUBTFUL = (
-    "files that no snapshot refers to may hold rows and are not removed: they are outside of the folders data"
-    " and metadata, or the table may refer to them by another location; remove those that nothing needs"
+_STRANGE = (
+    "files at the location of the table that its metadata do not name hold deleted rows, or cannot be looked"
+    " into; they may be of somebody else, and are not removed; remove those that nothing needs"
 )
 _COPIES = "copies of the table remain: versions of the object store, backups"
 
@@ -48,6 +71,8 @@ class IcebergEraser(LakeEraser[IcebergSource]):
                 f"rows of {self._name!r} cannot be erased: a file of metadata is one version for good; name"
                 " the table by its catalog, iceberg:CATALOG.NAMESPACE.TABLE"
             )
+        root = local_path(str(source.history.table.metadata.location))
+        refuse_links(self._name, root, (file.location for file in source.snapshot.files))
 
     def _opened(self) -> IcebergSource:
         return IcebergSource(self._name, self._columns, table=None, whole_rows=False)
@@ -108,27 +133,39 @@ class IcebergEraser(LakeEraser[IcebergSource]):
     def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
         """Also note files outside of the table's folders, which nothing names after snapshots expired."""
         table = self._metadata().table
+        self._check_purge(table)
         with self._failures_in_words():
             noted = TableFiles(table).elsewhere()
         return replace(plan, removals=tuple(sorted({*plan.removals, *noted})))
 
-    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
-        """Let earlier snapshots expire, and remove the files that nothing refers to any more."""
-        table = self._metadata().table
+    def _check_purge(self, table: Any) -> None:
+        """Refuse to remove files that others need, or that are links, before anything is changed."""
         if table.properties.get("gc.enabled", "true").lower() == "false":
             raise UnsupportedError(
                 f"files of {self._name!r} cannot be removed: the table declares gc.enabled=false, as tables"
                 " do that share files with others"
             )
         with self._failures_in_words():
+            files = TableFiles(table).only_of_earlier_snapshots()
+            refuse_links(self._name, None, filter(None, map(local_path, files)))
+            refuse_shared_files(self._name, table, files)
+
+    def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
+        """Let earlier snapshots expire, and remove the files that nothing refers to any more."""
+        table = self._metadata().table
+        self._check_purge(table)
+        age = timedelta(0) if at_once else _oldest_age(table)
+        with self._failures_in_words():
             current = table.current_snapshot()
             if current is not None and has_deleted_entries(current, table.io):
                 # A snapshot without rows leaves out the entries of files that were deleted before it.
                 with table.transaction() as transaction, transaction.update_snapshot().fast_append():
                     pass
-            _expire(table, timedelta(0) if at_once else _oldest_age(table))
+            if age is None:
+                return
+            _expire(table, age)
             files = TableFiles(table)
-            until = None if at_once else datetime.now(UTC) - _oldest_age(table)
+            until = None if at_once else datetime.now(UTC) - age
             files.remove(files.unreferenced(plan.removals), until=until)
 
     def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
@@ -140,26 +177,31 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         made.sort(key=lambda each: each.sequence_number or 0)
         return Deletion(made[0].parent_snapshot_id, made[-1].snapshot_id)
 
-    def _outcome(self, plan: ErasurePlan, done: Deletion | None) -> Erasure:
+    def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()
         table, current = source.history.table, source.snapshot.version
         earlier = [each for each in table.snapshots() if each.snapshot_id != current]
         with self._failures_in_words():
             files = TableFiles(table)
-            old_files = files.unreferenced(plan.removals)
-            is_named = current is not None and has_deleted_entries(table.current_snapshot(), table.io)
-        remains = list(_sentences(table, current, bool(earlier), bool(old_files), is_named))
-        if not files.are_all_seen:
-            remains.append(_NOT_LISTED)
-        if any(each.is_doubtful for each in old_files):
-            remains.append(_DOUBTFUL)
-        is_purged = files.are_all_seen and not earlier and not old_files
+            unreferenced = files.unreferenced(plan.removals)
+            has_entries = current is not None and has_deleted_entries(table.current_snapshot(), table.io)
+            paths = (file.path for file in source.snapshot.files)
+            is_named = named_in((*_texts_of(table), *names_below(table), *paths), people)
+        old_files = [each for each in unreferenced if not each.is_strange]
+        others = [each for each in unreferenced if each.is_strange]
+        strange = [source.history.file_at(each.location, each.size) for each in others]
+        is_strange = None in strange or may_hold_people(source, [each for each in strange if each], people)
+        age = _oldest_age(table)
+        remains = list(_sentences(table, current, bool(earlier), bool(old_files), has_entries))
+        remains += [_NOT_LISTED] * (not files.are_all_seen) + [_STRANGE] * is_strange + [NAMED] * is_named
+        remains += [NEVER_OVER] * (bool(earlier) and age is None)
+        is_purged = files.are_all_seen and not (earlier or old_files or is_strange or is_named)
         state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
         before, after = (plan.version, None) if done is None else done
         due = None
-        if earlier:
+        if earlier and age is not None:
             youngest = max(each.timestamp_ms for each in earlier)
-            due = datetime.fromtimestamp(youngest // 1000 + 1, UTC) + _oldest_age(table)
+            due = datetime.fromtimestamp(youngest // 1000 + 1, UTC) + age
         return Erasure(state, before, after, (*remains, *marked_rows(source), _COPIES), due)
 
 
@@ -171,9 +213,8 @@ def _sentences(
         yield (
             "earlier snapshots of the table, with the files that only they have, are there until they expire"
         )
-    others = sorted(name for name, each in table.metadata.refs.items() if each.snapshot_id != current)
-    if others:
-        yield f"branches or tags keep earlier snapshots: {all_of(map(repr, others))}"
+    if any(each.snapshot_id != current for each in table.metadata.refs.values()):
+        yield "branches or tags keep earlier snapshots"  # without their names, which may be of people
     if has_files:
         yield "files that no snapshot refers to are there until they are removed"
     if is_named:
@@ -196,10 +237,23 @@ def _expire(table: Any, age: timedelta) -> None:
         table.maintenance.expire_snapshots().by_ids(old).commit()
 
 
-def _oldest_age(table: Any) -> timedelta:
-    """How old a snapshot becomes before it expires, as the table declares or by Iceberg's default."""
-    age = table.properties.get("history.expire.max-snapshot-age-ms", str(_FIVE_DAYS))
-    return timedelta(milliseconds=int(age))
+def _oldest_age(table: Any) -> timedelta | None:
+    """How old a snapshot becomes before it expires, as declared or by default; None if it never does."""
+    age = str(table.properties.get("history.expire.max-snapshot-age-ms", _FIVE_DAYS)).strip()
+    return retention_in(int(age) / 1000) if re.fullmatch(r"[0-9]{1,20}", age) else None
+
+
+def _texts_of(table: Any) -> Iterator[str]:
+    """What the metadata of a table say besides its files and numbers."""
+    metadata = table.metadata
+    yield from texts_in([dict(metadata.properties), list(metadata.refs), str(metadata.location)])
+    for schema in metadata.schemas:
+        yield from texts_in(json.loads(schema.model_dump_json()))
+    for spec in metadata.partition_specs:
+        yield from (field.name for field in spec.fields)
+    for snapshot in metadata.snapshots:
+        summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+        yield from texts_in({name: text for name, text in summary.items() if not _COUNTS.match(name)})
 
 
 def _property(snapshot: Any, name: str) -> str | None:

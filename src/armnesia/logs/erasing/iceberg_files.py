@@ -1,8 +1,8 @@
 """The files of an Iceberg table that nothing refers to any more: by its metadata, and in its folders.
 
 pyiceberg takes snapshots out of the table's metadata without removing a file, and other tools may have done
-the same before. Earlier files of metadata, as far as the table still lists them, name such files; others are
-found because they are in the folders of the table.
+the same before. Earlier files of metadata, as far as they are there, name such files. Others in the folders
+of the table may be of somebody else, except files of metadata beside its own: they are found, and stay.
 """
 
 import os
@@ -21,9 +21,10 @@ class OldFile(NamedTuple):
     location: str
     is_known: bool
     """Whether metadata of the table have referred to it, so that no writer is about to commit it."""
+    size: int = 0
     changed: datetime | None = None
-    is_doubtful: bool = False
-    """Whether it may be a file that the table refers to by another location, or of another program."""
+    is_strange: bool = False
+    """Whether it may be of another table or program, or one that the table refers to by another location."""
 
 
 class TableFiles:
@@ -37,8 +38,7 @@ class TableFiles:
         self._in_folders = files_in_folders(table)
         table.refresh()
         self._metadata, self._present = table.metadata, str(table.metadata_location)
-        log = [entry.metadata_file for entry in table.metadata.metadata_log]
-        self._earlier = {location: _metadata_at(location, self._io) for location in log}
+        self._earlier = self._earlier_metadata()
         others = dict(self._metadata_of_others())
         if not self._is_complete() or any(each.snapshots for each in others.values()):
             self._in_folders = None  # it cannot be told which files are needed
@@ -52,7 +52,7 @@ class TableFiles:
 
     def elsewhere(self) -> tuple[str, ...]:
         """Files outside of the table's own folders, which are known only as long as metadata name them."""
-        inside = {key_of(each.location) for each in self._in_folders or () if each.is_own}
+        inside = {key_of(each.location) for each in self._in_folders or () if each.is_inside}
         every = self._known() | dict(self._referred_by([self._metadata], deleted=True))
         return tuple(sorted(location for location in every if key_of(location) not in inside))
 
@@ -61,26 +61,70 @@ class TableFiles:
         referred = [location for location, _ in self._referred_by([self._metadata], deleted=False)]
         kept = set(map(key_of, [*referred, self._present]))
         inside = {key_of(each.location): each for each in self._in_folders or ()}
-        found = {key: OldFile(each.kind, each.location, False, each.changed) for key, each in inside.items()}
+        doubtful = {os.path.basename(key) for key in kept - inside.keys()}
+        found = {
+            key: OldFile(
+                each.kind,
+                each.location,
+                False,
+                each.size,
+                each.changed,
+                is_strange=not each.is_own or os.path.basename(key) in doubtful,
+            )
+            for key, each in inside.items()
+        }
         for location, kind in (dict.fromkeys(recorded, DATA) | self._known()).items():
             found[key_of(location)] = OldFile(kind, location, is_known=True)
-        doubtful = {os.path.basename(key) for key in kept - inside.keys()}
-        foreign = {key for key, each in inside.items() if not each.is_own}
         return sorted(
-            each._replace(
-                is_doubtful=not each.is_known and (os.path.basename(key) in doubtful or key in foreign)
-            )
+            each
             for key, each in found.items()
             if key not in kept and (key in inside or self._io.new_input(each.location).exists())
         )
 
+    def only_of_earlier_snapshots(self) -> set[str]:
+        """Data files that the table has named and that its present snapshot does not have."""
+        current = self._metadata.model_copy(update={"snapshots": self._present_snapshots()})
+        live = {key_of(location) for location, _ in self._referred_by([current], deleted=False)}
+        every = self._known() | dict(self._referred_by([self._metadata], deleted=True))
+        return {location for location, kind in every.items() if kind == DATA and key_of(location) not in live}
+
+    def data_files(self) -> set[str]:
+        """The keys of all data files that a snapshot of the table has."""
+        referred = self._referred_by([self._metadata], deleted=False)
+        return {key_of(location) for location, kind in referred if kind == DATA}
+
     def remove(self, files: Iterable[OldFile], *, until: datetime | None) -> None:
-        """Remove old files; those that no metadata have named only if they are of a time, or at once."""
+        """Remove old files of the table; those that no metadata have named only if they are of a time."""
         for each in files:
             is_old = until is None or (each.changed is not None and each.changed <= until)
-            if each.is_known or (is_old and not each.is_doubtful):
+            if each.is_known or (is_old and not each.is_strange):
                 with suppress(FileNotFoundError):
                     self._io.delete(each.location)
+
+    def _present_snapshots(self) -> list[Any]:
+        current = self._metadata.current_snapshot_id
+        return [each for each in self._metadata.snapshots if each.snapshot_id == current]
+
+    def _earlier_metadata(self) -> dict[str, Any]:
+        """Earlier files of metadata: those that the present one lists, that these list, and so on.
+
+        Also those of attempts to commit, which are beside them and of the same table.
+        """
+        waiting = [entry.metadata_file for entry in self._metadata.metadata_log]
+        found: dict[str, Any] = {}
+        while waiting:
+            location = waiting.pop()
+            if location not in found:
+                found[location] = each = _metadata_at(location, self._io)
+                waiting += [] if each is None else [entry.metadata_file for entry in each.metadata_log]
+        known = {key_of(location) for location in (*found, self._present)}
+        for file in self._in_folders or ():
+            if file.kind == METADATA and file.is_own and key_of(file.location) not in known:
+                with suppress(Exception):  # one that a writer has not finished
+                    each = _metadata_at(file.location, self._io)
+                    if each is not None and each.table_uuid == self._metadata.table_uuid:
+                        found[file.location] = each
+        return found
 
     def _metadata_of_others(self) -> Iterator[tuple[str, Any]]:
         """Files of metadata of other tables in the same folder; also, of attempts to create one."""

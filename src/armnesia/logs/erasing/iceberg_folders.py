@@ -5,15 +5,19 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from armnesia.logs.erasing.lake_folders import files_below, folders_below
+from armnesia.logs.lakes.iceberg import local_path
+
 DATA, MANIFEST, LIST, METADATA = range(4)
 """Kinds of files, in the order in which they are removed: what refers to others after them."""
 _SUFFIXES = {".avro": MANIFEST, ".metadata.json": METADATA, ".metadata.json.gz": METADATA}
 """Files of metadata by the ends of their names; any other may hold rows, whatever its name."""
 _WITHOUT_ROWS = re.compile(r"(.*/)?(version-hint\.text|_SUCCESS|_(started|committed)_\d+|\.[^/]*\.crc)")
 """Files of catalogs and writers that hold neither rows nor names."""
+_METADATA_PATH = "write.metadata.path"
 _OTHER_FOLDERS = (
     "write.data.path",
-    "write.metadata.path",
+    _METADATA_PATH,
     "write.object-storage.path",
     "write.folder-storage.path",
 )
@@ -26,9 +30,12 @@ class FoundFile(NamedTuple):
 
     location: str
     kind: int
+    size: int
     changed: datetime | None
+    is_inside: bool
+    """Whether it is where the table writes its files, though others may do so as well."""
     is_own: bool
-    """Whether it is where the table writes its files, so that no other program has written it."""
+    """Whether it is a file of metadata in the folder that the table has for these, where only it writes."""
 
 
 def key_of(location: str) -> str:
@@ -57,12 +64,23 @@ def files_in_folders(table: Any) -> list[FoundFile] | None:
     listed = _files_below(table.io, root)
     if listed is None:
         return None
-    own = tuple(f"{key_of(folder)}/" for folder in {f"{root}/data", f"{root}/metadata"} | named)
-    every = ((f"{root}/{path}", changed) for path, changed in listed if not _WITHOUT_ROWS.fullmatch(path))
-    return [
-        FoundFile(location, _kind_of(location), changed, key_of(location).startswith(own))
-        for location, changed in every
-    ]
+    inside = tuple(f"{key_of(folder)}/" for folder in {f"{root}/data", f"{root}/metadata"} | named)
+    metadata = f"{key_of(str(table.properties.get(_METADATA_PATH, f'{root}/metadata')).rstrip('/'))}/"
+    found = []
+    for path, size, changed in listed:
+        if not _WITHOUT_ROWS.fullmatch(path):
+            location, kind = f"{root}/{path}", _kind_of(path)
+            key = key_of(location)
+            is_own = kind != DATA and key.rpartition("/")[0] + "/" == metadata
+            found.append(FoundFile(location, kind, size, changed, key.startswith(inside), is_own))
+    return found
+
+
+def names_below(table: Any) -> Iterator[str]:
+    """The names of all folders at the location of a table, if it is on this machine."""
+    root = local_path(str(table.metadata.location))
+    if root is not None:
+        yield from folders_below(root)
 
 
 def _kind_of(location: str) -> int:
@@ -70,25 +88,28 @@ def _kind_of(location: str) -> int:
     return next(kinds, DATA)
 
 
-def _files_below(io: Any, folder: str) -> Iterable[tuple[str, datetime | None]] | None:
+def _files_below(io: Any, folder: str) -> Iterable[tuple[str, int, datetime | None]] | None:
     """Files in a folder and those below it; None if the storage of pyiceberg cannot list them."""
+    root = local_path(folder)
+    if root is not None:
+        return files_below(root)
     if hasattr(io, "fs_by_scheme"):
         return _by_pyarrow(io, folder)
     return _by_fsspec(io, folder) if hasattr(io, "get_fs") else None
 
 
-def _by_pyarrow(io: Any, folder: str) -> Iterator[tuple[str, datetime | None]]:
-    """Paths in a folder, and when each file was changed."""
+def _by_pyarrow(io: Any, folder: str) -> Iterator[tuple[str, int, datetime | None]]:
+    """Paths in a folder, the sizes of the files, and when each was changed."""
     from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 (an extra)
 
     scheme, store, path = io.parse_location(folder, io.properties)
     selector = FileSelector(path, allow_not_found=True, recursive=True)
     for each in io.fs_by_scheme(scheme, store).get_file_info(selector):
         if each.type == FileType.File:
-            yield each.path[len(path) :].lstrip("/"), each.mtime
+            yield each.path[len(path) :].lstrip("/"), int(each.size), each.mtime
 
 
-def _by_fsspec(io: Any, folder: str) -> Iterator[tuple[str, datetime | None]]:
+def _by_fsspec(io: Any, folder: str) -> Iterator[tuple[str, int, datetime | None]]:
     """The same, by the other library; it does not say in one way when a file was changed."""
     scheme = folder.partition(":")[0] if ":" in folder else "file"
     files = io.get_fs(scheme)
@@ -96,4 +117,5 @@ def _by_fsspec(io: Any, folder: str) -> Iterator[tuple[str, datetime | None]]:
     for path, status in files.find(root, detail=True).items():
         changed = status.get("mtime")
         is_number = isinstance(changed, int | float)
-        yield path[len(root) :].lstrip("/"), datetime.fromtimestamp(changed, UTC) if is_number else None
+        moment = datetime.fromtimestamp(changed, UTC) if is_number else None
+        yield path[len(root) :].lstrip("/"), int(status.get("size") or 0), moment

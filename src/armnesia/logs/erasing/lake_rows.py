@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
+from armnesia.logs.erasing.lake_contents import named_in_present_files
+from armnesia.logs.erasing.parquet_dictionaries import named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import named_in_metadata
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
@@ -27,6 +30,17 @@ _BY_VALUE = {
     "UUID": "UUIDs",
 }
 """Types of columns in which a value is deleted by comparing it with itself."""
+
+
+_LONGEST = timedelta(days=365_000)
+NEVER_OVER = (
+    "the table declares a retention that is never over, or that is not understood; only a purge that ignores"
+    " it removes files"
+)
+NAMED = (
+    "properties, comments, applications, branches, partitions or files of the table, as its log or its folder"
+    " names them, name people"
+)
 
 
 class Deletion(NamedTuple):
@@ -96,9 +110,14 @@ class LakeEraser(ABC, Generic[Lake]):
         return self._outcome_for(people, plan, done)
 
     def _outcome_for(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
-        """What remains, also in the metadata of data files, which other rows keep."""
-        erasure = self._outcome(plan, done)
-        named = tuple(named_in_metadata(self._opened().files, people))
+        """What remains, also in data files that other rows keep: metadata, and what readers do not see."""
+        erasure = self._outcome(people, plan, done)
+        source = self._opened()
+        named = (
+            *named_in_metadata(source.files, people),
+            *named_in_dictionaries(source, people),
+            *named_in_present_files(source, people),
+        )
         if not named:
             return erasure
         return replace(erasure, state=SourceState.LOGICALLY_DELETED, remains=(*named, *erasure.remains))
@@ -142,8 +161,17 @@ class LakeEraser(ABC, Generic[Lake]):
         """Remove what only earlier versions need, after the retention of the table or at once."""
 
     @abstractmethod
-    def _outcome(self, plan: ErasurePlan, done: Deletion | None) -> Erasure:
+    def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         """Look at what is there, and say what remains."""
+
+
+def retention_in(seconds: float) -> timedelta | None:
+    """A time that a table declares; None if it is never over.
+
+    >>> retention_in(90), retention_in(-1), retention_in(10**20)
+    (datetime.timedelta(seconds=90), None, None)
+    """
+    return timedelta(seconds=seconds) if 0 <= seconds <= _LONGEST.total_seconds() else None
 
 
 def check_type(source: LakeSource, role: str) -> None:

@@ -1,18 +1,29 @@
 """Erasing rows of Parquet files: the files are written again beside the old ones, and take their places."""
 
 import os
-import stat
-from collections.abc import Iterator
 
 import numpy as np
 
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
-from armnesia.core.files import Stamp, stamp_if_there, stamp_of, sync_folder
+from armnesia.core.files import stamp_if_there, sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
+from armnesia.logs.erasing.file_swaps import (
+    changed,
+    copy_access,
+    is_done,
+    put_in_place,
+    remove,
+    remove_old,
+    remove_prepared,
+    reserve,
+    stamp_of_synced,
+)
+from armnesia.logs.erasing.other_files import named_in_paths, other_parquet_files
+from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages, named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import describing_files, has_statistics, named_in_metadata
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from armnesia.logs.erasing.people import People
@@ -44,13 +55,15 @@ class ParquetEraser:
             )
         self._source = source
         self._location = str(source.description["location"])
+        self._refuse_named_folders()
 
     def plan(self, people: People) -> ErasurePlan | None:
-        """Write the files with such rows again, beside them, and compare them with the old ones."""
-        self._refuse_named_folders(people)
+        """Write the files that name these people again, beside them, and compare them with the old ones."""
         self._remove_leftovers()
         names = names_in(self._source, people)
-        found = dict(self._positions(people.role, names))
+        pages = DictionaryPages(self._source, people)
+        names |= pages.names()
+        found = self._positions(people.role, names, pages.paths_with(names))
         if not found:
             return None
         plan = ErasurePlan.new(_KIND, self._location)
@@ -68,12 +81,11 @@ class ParquetEraser:
     def apply(self, plan: ErasurePlan, people: People) -> Erasure:
         """Let the new files take the places of the old ones, each in one step."""
         plan.check(_KIND, self._location)
-        waiting = [swap for swap in plan.files if not _is_done(swap)]  # all are checked before the first
-        for swap in waiting:
-            if not _is_done(swap):
-                _remove(_checksum_path(swap.path))
-                os.replace(swap.staged, swap.path)
-                sync_folder(os.path.dirname(swap.path))
+        waiting = [swap for swap in plan.files if not is_done(swap)]  # all are checked before the first
+        for swap in plan.files:
+            if swap in waiting and not is_done(swap):
+                put_in_place(swap)
+            remove_old(swap)
         source = self._reopened()
         if names_in(source, people):
             raise rows_left(self._location)
@@ -91,7 +103,7 @@ class ParquetEraser:
         """Remove the new files that have not taken their places."""
         plan.check(_KIND, self._location)
         for swap in plan.files:
-            _remove(swap.staged)
+            remove_prepared(swap)
 
     def undo(self, plan: ErasurePlan) -> None:
         """Remove the new files, unless some have taken their places already: the old ones are gone then."""
@@ -116,17 +128,20 @@ class ParquetEraser:
         columns = Columns(**self._source.description["columns"])
         return FileSource(self._location, columns, table=None, whole_rows=False)
 
-    def _positions(self, role: str, names: frozenset[str]) -> Iterator[tuple[int, IntArray]]:
-        """By the place of a file: which of its rows have the names."""
+    def _positions(self, role: str, names: frozenset[str], others: set[str]) -> dict[int, IntArray]:
+        """By the place of a file: which of its rows have the names; others have them without rows."""
         if not names:
-            return
-        found = look_up(self._source.named_column(role), names)
+            return {}
+        places = {path: place for place, path in enumerate(self._source.files.paths)}
+        found = {places[path]: np.array([], np.int64) for path in others}
+        wanted = look_up(self._source.named_column(role), names)
         sql = (
             f"SELECT file_index, list(file_row_number) FROM {self._source.files.table}"
-            f" WHERE {found.condition} GROUP BY file_index ORDER BY file_index"
+            f" WHERE {wanted.condition} GROUP BY file_index"
         )
-        for part, positions in self._source.files.query(sql, **found.parameters):
-            yield int(part), np.array(sorted(positions), np.int64)
+        for part, positions in self._source.files.query(sql, **wanted.parameters):
+            found[int(part)] = np.array(sorted(positions), np.int64)
+        return dict(sorted(found.items()))
 
     def _staged(
         self, place: int, positions: IntArray, role: str, names: frozenset[str], token: str
@@ -136,23 +151,27 @@ class ParquetEraser:
         path = _real_path(part.paths[0])
         _refuse_described(part.paths[0], path)
         old, staged = stamp_if_there(path), staged_path(path, token)
+        reserve(staged)
         write_without(path, staged, positions)
-        _copy_access(path, staged)
-        new = LogFiles((staged,), part.format, part.columns, part.n_rows - len(positions), (_synced(staged),))
+        copy_access(path, staged)
+        stamp = stamp_of_synced(staged)
+        new = LogFiles((staged,), part.format, part.columns, part.n_rows - len(positions), (stamp,))
         left_out = look_up(_column_in(part, self._source, role), names)
         if checksum(part, left_out, ordered=True) != checksum(new, ordered=True):
             raise rows_changed(self._location, "nothing was changed")
         if old is None or stamp_if_there(path) != old:
-            raise _changed(path)
+            raise changed(path)
         return FileSwap(path, old, staged, new.stamps[0])
 
-    def _refuse_named_folders(self, people: People) -> None:
-        column = people.check_column(self._source)
-        if column in self._source.columns_in_paths:
-            raise UnsupportedError(
-                f"rows of {self._location!r} cannot be erased: the files are partitioned by {column!r}, so"
-                " that names of folders name people"
-            )
+    def _refuse_named_folders(self) -> None:
+        named = self._source.columns.named()
+        in_paths = set(map(str.casefold, self._source.columns_in_paths))  # many readers ignore case
+        for column in (named[role] for role in ("user", "id") if role in named):
+            if column.casefold() in in_paths:
+                raise UnsupportedError(
+                    f"rows of {self._location!r} cannot be erased: the files are partitioned by {column!r},"
+                    " so that names of folders name people"
+                )
 
     def _part(self, place: int) -> LogFiles:
         """One file, with the columns that are in it."""
@@ -162,7 +181,7 @@ class ParquetEraser:
     def _remove_leftovers(self) -> None:
         """Remove what an erasure left that was interrupted before its plan was stored."""
         for path in leftovers(self._location, self._source.files.paths):
-            _remove(path)
+            remove(path)
 
 
 def _column_in(part: LogFiles, source: FileSource, role: str) -> FileColumn:
@@ -204,68 +223,15 @@ def _refuse_described(given: str, path: str) -> None:
         folder = os.path.dirname(folder)
 
 
-def _checksum_path(path: str) -> str:
-    """Where Hadoop keeps the checksums of a file; a file without them is read too."""
-    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.crc")
-
-
-def _copy_access(path: str, staged: str) -> None:
-    """Let the same people read the new file as the old one."""
-    status, new = os.stat(path), os.stat(staged)
-    if (status.st_uid, status.st_gid) != (new.st_uid, new.st_gid):
-        try:
-            os.chown(staged, status.st_uid, status.st_gid)
-        except OSError:
-            raise InvalidLogError(
-                f"rows of {path!r} cannot be erased: it belongs to another user, whom a new file cannot be"
-                " given to; run the erasure as its owner"
-            ) from None
-    os.chmod(staged, stat.S_IMODE(status.st_mode))
-
-
-def _synced(path: str) -> Stamp:
-    """Bring a file onto the disk; its stamp."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    return stamp_of(path)
-
-
-def _is_done(swap: FileSwap) -> bool:
-    """Whether a new file has taken its place; refuse a file that somebody else has changed."""
-    found = stamp_if_there(swap.path)
-    if found == swap.new:
-        return True
-    if found != swap.old:
-        raise _changed(swap.path)
-    if stamp_if_there(swap.staged) != swap.new:
-        raise InvalidLogError(
-            f"rows of {swap.path!r} cannot be erased: the new file that was prepared is gone or has changed"
-        )
-    return False
-
-
-def _changed(path: str) -> InvalidLogError:
-    return InvalidLogError(
-        f"rows of {path!r} cannot be erased: the file has changed since the erasure was planned"
-    )
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return
-    sync_folder(os.path.dirname(path))
-
-
 def _outcome(plan: ErasurePlan, source: FileSource, people: People) -> Erasure:
     """Say what remains; files have no earlier versions, but may name people outside of their rows."""
     describing = describing_files(source.files.paths)
     told = list(filter(has_statistics, describing))
     named = [_TOLD] if told else []
     named += named_in_metadata(source.files, people, sorted({*describing} - {*told}))
+    named += named_in_dictionaries(source, people)
+    location = str(source.description["location"])
+    named += named_in_paths(location, source.files.paths, people)
+    named += other_parquet_files(location, source.files.paths)
     state = SourceState.LOGICALLY_DELETED if named else SourceState.PURGED
     return Erasure(state, remains=(*named, *(_REMAINS if plan.files else ())))

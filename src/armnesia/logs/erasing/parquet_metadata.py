@@ -18,14 +18,39 @@ from armnesia.logs.files.duckdb_engine import query
 from armnesia.logs.files.formats import LogFiles
 
 _ARROW = "ARROW:schema"
-_OF_WRITERS = ("pandas", "iceberg.schema", "parquet.avro.schema", "writer.model.name", "geo")
-_BEGIN_OF_WRITERS = ("org.apache.spark", "PARQUET:", "ARROW:extension:")
-"""Keys, and beginnings of keys, whose values describe columns or the writer."""
+_SCHEMAS = (
+    "pandas",
+    "org.apache.spark.sql.parquet.row.metadata",
+    "iceberg.schema",
+    "parquet.avro.schema",
+    "avro.schema",
+)
+"""Keys under which writers describe columns in JSON, by words that are names by chance only."""
+# fmt: off
+_TYPES_IN_SCHEMAS = frozenset((
+    "type", "pandas_type", "numpy_type", "elementType", "keyType", "valueType", "element", "key",
+    "value", "kind", "library", "version", "logicalType",
+))
+"""What they call parts whose texts are words of the writer, such as types of columns."""
+_WORDS_OF_SCHEMAS = _TYPES_IN_SCHEMAS | frozenset((
+    "columns", "column_indexes", "index_columns", "pandas_version", "creator", "partition_columns",
+    "field_name", "start", "stop", "step", "fields", "name", "nullable", "containsNull",
+    "valueContainsNull", "metadata", "attributes", "items", "values", "default", "schema-id",
+    "identifier-field-ids", "id", "required", "element-id", "element-required", "key-id", "value-id",
+    "value-required",
+))
+"""What they call parts of a description."""
+# fmt: on
+_NESTING = frozenset(("schema", "spark_schema", "hive_schema", "arrow_schema", "duckdb_schema", "root"))
+_NESTING |= {"list", "element", "item", "array", "bag", "array_element", "map", "key_value", "key", "value"}
+"""What writers call the whole of the columns, and what lists and maps consist of."""
+_FREE_IN_SCHEMAS = ("metadata", "attributes")
+"""Parts in which anything may stand."""
 _LISTS = re.compile(r"""[,;|\n\r\t"'=\[\]{}()<>]+""")
 _WORDS = re.compile(r"""[\s,;:|"'=\[\]{}()<>]+""")
 _SHORTEST_NAME, _SHORTEST_NUMBER = 3, 5
 """Shorter ones stand in metadata by chance."""
-_DESCRIBING = ("_metadata", "_common_metadata")
+DESCRIBING = ("_metadata", "_common_metadata")
 
 
 def describing_files(paths: Iterable[str]) -> list[str]:
@@ -35,7 +60,7 @@ def describing_files(paths: Iterable[str]) -> list[str]:
     while waiting:
         folders |= waiting
         waiting = {os.path.dirname(folder) for folder in waiting} - folders
-    candidates = (os.path.join(folder, name) for folder in sorted(folders) for name in _DESCRIBING)
+    candidates = (os.path.join(folder, name) for folder in sorted(folders) for name in DESCRIBING)
     return list(filter(os.path.isfile, candidates))
 
 
@@ -50,26 +75,52 @@ def has_statistics(path: str) -> bool:
 
 
 def named_in_metadata(files: LogFiles, people: People, others: Collection[str] = ()) -> Iterator[str]:
-    """A sentence if the key-value metadata of files, or of others that describe them, name people."""
+    """A sentence if key-value metadata or columns of files, or of others that describe them, name people."""
     if not files.paths:
         return
-    paths = [*files.escaped_paths(), *map(glob.escape, others)]
+    paths = {"files": [*files.escaped_paths(), *map(glob.escape, others)]}
     files.check_unchanged()
-    sql = "SELECT DISTINCT decode(key), value FROM parquet_kv_metadata($files)"
-    found = query(sql, {"files": paths}, shown=files.shown, format_name=files.format.name)
-    names = {name for key, value in found for name in _names_in(key, value)}
-    if people.among(sorted(names)):  # without the key, which may be a name
+
+    def ask(sql: str) -> list[tuple[Any, ...]]:
+        return query(sql, paths, shown=files.shown, format_name=files.format.name)
+
+    pairs = ask("SELECT DISTINCT decode(key), value FROM parquet_kv_metadata($files)")
+    columns = {name for (name,) in ask("SELECT DISTINCT name FROM parquet_schema($files)")} - _NESTING
+    names = {name for key, value in pairs for name in _names_in(key, value)} | columns
+    if people.among(sorted(filter(is_long, names))):  # without the key, which may be a name
         yield "key-value metadata of files may name people; write the files again without them"
 
 
 def _names_in(key: str, value: bytes) -> set[str]:
-    """What may be a name in a value of the metadata."""
-    if key in _OF_WRITERS or key.startswith(_BEGIN_OF_WRITERS):
-        return set()
+    """What may be a name in a key of the metadata and its value."""
     if key == _ARROW:
         return {name for inner, text in _metadata_in_schema(value) for name in _names_in(inner, text)}
-    texts = (key, value.decode(errors="replace"))
-    return {name for text in texts for name in names_in_text(text) if _is_long(name)}
+    text = value.decode(errors="replace")
+    if key in _SCHEMAS:
+        with suppress(ValueError, RecursionError):
+            return {name for inner in _texts_in_schema(json.loads(text)) for name in names_in_text(inner)}
+    return names_in_text(key) | names_in_text(text)
+
+
+def _texts_in_schema(value: Any) -> Iterator[str]:
+    """The texts in a description of columns, without the words that every description has.
+
+    >>> sorted(_texts_in_schema({"fields": [{"name": "ann", "type": "string", "metadata": {"type": "bob"}}]}))
+    ['ann', 'bob', 'type']
+    """
+    if isinstance(value, list):
+        for each in value:
+            yield from _texts_in_schema(each)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in _WORDS_OF_SCHEMAS:
+                yield key
+            if key in _FREE_IN_SCHEMAS:
+                yield from _texts_in(inner)
+            elif not (key in _TYPES_IN_SCHEMAS and isinstance(inner, str)):
+                yield from _texts_in_schema(inner)
+    else:
+        yield from _texts_in(value)
 
 
 def names_in_text(text: str) -> set[str]:
@@ -104,10 +155,16 @@ def _metadata_in_schema(value: bytes) -> Iterator[tuple[str, bytes]]:
         schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(base64.b64decode(value)))
     except (OSError, ValueError, binascii.Error):
         return
-    for described in (schema, *schema):
-        for key, inner in (described.metadata or {}).items():
+    waiting = [(schema.metadata, list(schema))]
+    while waiting:
+        metadata, fields = waiting.pop()
+        for key, inner in (metadata or {}).items():
             yield key.decode(errors="replace"), inner
+        for each in fields:
+            nested = [each.type.field(place) for place in range(each.type.num_fields)]
+            waiting.append((each.metadata, nested))
 
 
-def _is_long(name: str) -> bool:
+def is_long(name: str) -> bool:
+    """Whether a text is long enough to be a name where it stands among others."""
     return len(name) >= (_SHORTEST_NUMBER if name.lstrip("+-").isdigit() else _SHORTEST_NAME)

@@ -1,5 +1,6 @@
 """One Parquet file without some of its rows: same columns, metadata, compression, row groups and order."""
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -137,8 +138,9 @@ class _Layout:
             "use_deprecated_int96_timestamps": "INT96" in types,
             "store_decimal_as_integer": any(types[place] in _PLAIN_INTEGERS for place in decimals),
             "use_compliant_nested_type": not any(".list.item" in path for path in self._paths),
-            "write_time_adjusted_to_utc": '"isAdjustedToUTC": true'
-            in "".join(self._logical_type(place) for place in self._places_of_type("TIME")),
+            "write_time_adjusted_to_utc": any(
+                self._logical_type(place)["isAdjustedToUTC"] for place in self._places_of_type("TIME")
+            ),
         }
         if not self._groups:
             return options
@@ -180,8 +182,9 @@ class _Layout:
         levels = column.max_definition_level, column.max_repetition_level
         return f"{physical} {logical}", column.name, levels, column.length if sized else None
 
-    def _logical_type(self, place: int) -> str:
-        return str(self._schema.column(place).logical_type.to_json())
+    def _logical_type(self, place: int) -> dict[str, Any]:
+        """The parameters of a type: pyarrow gives them as JSON alone."""
+        return dict(json.loads(self._schema.column(place).logical_type.to_json()))
 
     def _places_of_type(self, name: str) -> list[int]:
         return [

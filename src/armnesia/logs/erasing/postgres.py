@@ -29,6 +29,28 @@ _COMPARED_AS = {
 }
 """Types whose text reads as the same value, and the type to compare with."""
 _TABLE = "SELECT relkind, relispartition FROM pg_class WHERE oid = %s::regclass"
+_PARTITIONED_BY = """
+    WITH RECURSIVE above (oid) AS (
+        SELECT %(table)s::regclass::oid
+        UNION SELECT inhparent FROM pg_inherits JOIN above ON inhrelid = above.oid
+    ), tree (oid) AS (
+        SELECT oid FROM above
+        UNION SELECT inhrelid FROM pg_inherits JOIN tree ON inhparent = tree.oid
+    )
+    SELECT count(*) FROM pg_partitioned_table
+    JOIN tree ON tree.oid = partrelid
+    JOIN pg_attribute ON attrelid = partrelid AND attname = %(column)s AND NOT attisdropped
+    WHERE partstrat <> 'h' AND (attnum = ANY (partattrs::int2[]) OR EXISTS (
+        SELECT FROM pg_depend
+        WHERE classid = 'pg_class'::regclass AND refclassid = classid AND deptype = 'i'
+        AND objid = partrelid AND objsubid = attnum AND refobjid = partrelid AND refobjsubid = 0
+    ))
+"""
+"""How many tables among a table, those that it is part of and their parts are partitioned by a column.
+
+An expression of a key depends on its columns, which pg_depend has the other way around. Hashes do not show
+values.
+"""
 _OLDER_VIEWS = """
     SELECT count(*) FROM (
         SELECT greatest(age(backend_xid), age(backend_xmin)) FROM pg_stat_activity
@@ -98,6 +120,13 @@ class PostgresEraser(TableEraser[Any]):
         self._source = source
         with self._connected() as connection:
             found = connection.execute(_TABLE, (source.quoted_table,)).fetchone()
+            asked = {"table": source.quoted_table, "column": source.columns.named().get("user")}
+            (partitioned,) = connection.execute(_PARTITIONED_BY, asked).fetchone()
+        if partitioned:
+            raise UnsupportedError(
+                f"rows of {self._location!r} cannot be erased: it is partitioned by the user column, so that"
+                " bounds of partitions name people; partition it by another column, or by hash"
+            )
         if found is None or found[0] not in ("r", "p"):
             raise UnsupportedError(
                 f"rows of {self._location!r} cannot be erased: it must be a table; it is a view or a foreign"
@@ -149,8 +178,11 @@ class PostgresEraser(TableEraser[Any]):
         name = people.check_column(self._source)
         condition = self._narrowed(connection, name, people)
         column, shown = quoted(name), self._source.selected(name)
+        as_text = f'{column}::text COLLATE "C"'
+        # Values of some types, such as json, cannot be compared.
+        distinct = "DISTINCT" if self._source.tells_apart(name) else f"DISTINCT ON ({as_text})"
         sql = (
-            f'SELECT DISTINCT {column}::text COLLATE "C", {shown} FROM {self._table}'
+            f"SELECT {distinct} {as_text}, {shown} FROM {self._table}"
             f" WHERE {column} IS NOT NULL AND ({condition})"
         )
         keys: list[str] = []

@@ -12,6 +12,7 @@ from armnesia.logs.columns import quoted
 from armnesia.logs.erasing.eraser import not_applied
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
+from armnesia.logs.erasing.sqlite_rowids import drop_empty_indexes, vacuum_with_rowids
 from armnesia.logs.erasing.table_rows import TableEraser
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.rows import Selection
@@ -24,6 +25,10 @@ _DIGEST_BYTES = 8
 _SAMPLES = ("sqlite_stat3", "sqlite_stat4")
 """Tables of the planner with values of columns."""
 _UNUSED = "unused space of the database file, and its write-ahead log, may hold the rows until it is purged"
+_RENUMBERED = (
+    "unused space of the database file may hold the rows: this version of SQLite would give the rows of"
+    " tables without INTEGER PRIMARY KEY other rowids if it were purged"
+)
 _COPIES = (
     "other tables that hold names, and copies of the database file, remain",
     "the file system may keep blocks of the old file until they are overwritten",
@@ -51,7 +56,8 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
                 raise not_applied()
             # VACUUM copies indexes as they are: one that is damaged may name people who have no rows.
             connection.execute(f"REINDEX {self._table_in_file}")
-            connection.execute("VACUUM")
+            if not vacuum_with_rowids(connection):
+                return Erasure(SourceState.LOGICALLY_DELETED, remains=(_RENUMBERED, *_COPIES))
             ((busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
             reading = "the write-ahead log of the database holds the rows until others stop reading it"
@@ -103,6 +109,7 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("BEGIN IMMEDIATE")
+            drop_empty_indexes(connection)
             yield connection
             connection.execute("COMMIT")
 

@@ -23,6 +23,11 @@ def staged_path(path: str, token: str) -> str:
     return os.path.join(os.path.dirname(path), f".armnesia-{_known_by(os.path.basename(path))}-{token}")
 
 
+def is_staged(name: str) -> bool:
+    """Whether a file has the name of a staged one."""
+    return _STAGED.fullmatch(name) is not None
+
+
 def leftovers(location: str, paths: tuple[str, ...]) -> Iterator[str]:
     """Staged files for the files of a source, which are given, or for files that are no longer there.
 

@@ -10,6 +10,8 @@ _NOTHING = '"NULL"'  # the type of a Parquet column without any value
 FLOATS = {"FLOAT", "DOUBLE"}
 SIGNED_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
 INTEGERS = SIGNED_INTEGERS | {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+MOST_DIGITS = 38
+"""Of a decimal that DuckDB has; one with more it reads as a float."""
 _WIDE_NUMBERS = {"HUGEINT", "UHUGEINT", "DECIMAL"}
 _MOMENTS = {
     "TIMESTAMP WITH TIME ZONE": "make_timestamp(epoch_us({}))",
@@ -42,6 +44,9 @@ class FileColumn:
     signed_bounds: bool = False
     """Whether a file has its lowest and highest value in the order of signed bytes; see `LogFiles`."""
 
+    is_rounded: bool = False
+    """Whether it has decimals that DuckDB reads as floats; see `LogFiles`."""
+
     @property
     def type(self) -> str:
         """The type without parameters: DECIMAL(9,2) is a DECIMAL."""
@@ -54,6 +59,11 @@ class FileColumn:
 
     def check(self, role: str, what: str) -> None:
         """Refuse a type that cannot hold rewards, or labels."""
+        if role != "reward" and self.is_rounded:
+            raise InvalidLogError(
+                f"{what} must hold decimals of at most {MOST_DIGITS} digits; it is declared with more, which"
+                " would be read as floats, and several values as one: write it as text"
+            )
         if role != "reward" and self.type not in _PYTHON_LABELS | _TEXT_LABELS:
             raise InvalidLogError(
                 f"{what} must hold single values, such as text or numbers; it holds {self.type}"

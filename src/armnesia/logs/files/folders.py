@@ -34,7 +34,7 @@ def files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
         try:
             status = os.stat(inner)
             with os.scandir(inner) as listed:
-                entries = [entry for entry in listed if not _is_left_out(entry.name)]
+                entries = [entry for entry in listed if not is_left_out(entry.name)]
         except OSError as error:
             raise InvalidLogError(f"folder {inner!r} cannot be read: {error.strerror}") from None
         before = seen.setdefault((status.st_dev, status.st_ino), inner)
@@ -62,7 +62,7 @@ def folders_below(folder: str) -> Iterator[str]:
     ['.', 'day=1']
     """
     for inner, folders, _ in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not _is_left_out(name)]
+        folders[:] = [name for name in folders if not is_left_out(name)]
         yield inner
 
 
@@ -87,10 +87,10 @@ def _read_twice(folder: str, path: str, before: str, what: str) -> InvalidLogErr
     )
 
 
-def _is_left_out(name: str) -> bool:
+def is_left_out(name: str) -> bool:
     """Whether a name is one of those that engines give to files of their own; the rule is Spark's.
 
-    >>> [name for name in (".crc", "_SUCCESS", "_day=1", "part-0.parquet") if _is_left_out(name)]
+    >>> [name for name in (".crc", "_SUCCESS", "_day=1", "part-0.parquet") if is_left_out(name)]
     ['.crc', '_SUCCESS']
     """
     return name.startswith(".") or (name.startswith("_") and "=" not in name)

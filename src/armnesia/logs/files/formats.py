@@ -16,6 +16,7 @@ from armnesia.core.files import Stamp, stamp_of
 from armnesia.core.messages import listed
 from armnesia.logs.files.csv_records import CsvFault, scan_csv
 from armnesia.logs.files.duckdb_engine import query, stream
+from armnesia.logs.files.duckdb_values import MOST_DIGITS
 from armnesia.logs.files.folders import files_below, refuse_tables
 from armnesia.logs.files.partitions import Partitions
 from armnesia.logs.rules import sqlite_url
@@ -74,6 +75,8 @@ class LogFiles:
     Writers of old did so (parquet-mr before 1.10). DuckDB takes them to be in the order of unsigned bytes,
     and would leave out rows with other names than ASCII, and rows beside them.
     """
+    rounded: frozenset[str] = frozenset()
+    """Columns of decimals with more digits than DuckDB has: it reads floats, and several values as one."""
     stored_names: tuple[str, ...] = ()
     """Of a single Parquet file: its columns as it spells them; DuckDB gives names that are alike a number."""
     partitions: Partitions = field(default_factory=Partitions)
@@ -157,6 +160,10 @@ class LogFiles:
                         f"{shown} cannot be told from {next(others)!r}, which differs from it in upper and"
                         " lower case only; rename one of them"
                     )
+
+    def stored_as(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
+        """What Parquet files call a column, and which of them do; the type is the same in these."""
+        return [(name, self.paths)] if name in dict(self.own_columns) else []
 
     def is_text(self, place: int) -> bool:
         """Whether a column has texts for values of any kind, as in CSV files and names of folders."""
@@ -296,9 +303,16 @@ def _open_alike(paths: Sequence[str], wanted: set[str] | None) -> LogFiles:
         _refuse_hidden_places(first, others)
     stamps = tuple(stamp for file in files for stamp in file.stamps)
     n_rows = sum(file.n_rows for file in files)
-    signed = frozenset[str]().union(*(file.signed_bounds for file in files))
     return LogFiles(
-        tuple(paths), format_, first.columns, n_rows, stamps, mixed, tuple(files), signed_bounds=signed
+        tuple(paths),
+        format_,
+        first.columns,
+        n_rows,
+        stamps,
+        mixed,
+        tuple(files),
+        signed_bounds=frozenset[str]().union(*(file.signed_bounds for file in files)),
+        rounded=frozenset[str]().union(*(file.rounded for file in files)),
     )
 
 
@@ -383,10 +397,14 @@ def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | Non
 
     columns_of: dict[str, tuple[tuple[str, str], ...]] = {}
     stored_names: dict[str, tuple[str, ...]] = {}
+    rounded: dict[str, frozenset[str]] = {}
     for same, fields in ask(PARQUET_SCHEMAS):
         columns = ask(PARQUET_COLUMNS, same[:1])
         columns_of |= dict.fromkeys(same, tuple((name, type_) for name, type_, *_ in columns))
-        stored_names |= dict.fromkeys(same, tuple(each["name"] for each in top_fields(fields)))
+        top = top_fields(fields)
+        stored_names |= dict.fromkeys(same, tuple(each["name"] for each in top))
+        wide = (each["name"] for each in top if (each["precision"] or 0) > MOST_DIGITS)
+        rounded |= dict.fromkeys(same, frozenset(wide))
     n_rows = dict(ask("SELECT file_name, num_rows FROM parquet_file_metadata($files)"))
     largest: dict[str, dict[str, int]] = {path: {} for path in paths}
     in_groups: dict[str, set[int]] = {path: set() for path in paths}
@@ -407,6 +425,7 @@ def _open_together(paths: Sequence[str], format_: Format, wanted: set[str] | Non
             (stamp,),
             largest_chunks=largest[path],
             signed_bounds=frozenset(signed[path]),
+            rounded=rounded[path],
             stored_names=stored_names[path],
         )
         for path, stamp in zip(paths, stamps, strict=True)

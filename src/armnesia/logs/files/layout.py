@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import output_file
@@ -21,7 +21,8 @@ from armnesia.logs.files.duckdb_engine import (
     unreadable,
 )
 from armnesia.logs.files.duckdb_values import FileColumn
-from armnesia.logs.files.formats import FORMATS, PARQUET_COLUMNS, LogFiles, open_files
+from armnesia.logs.files.formats import FORMATS, PARQUET_COLUMNS, PARQUET_SCHEMAS, LogFiles, open_files
+from armnesia.logs.files.parquet_types import durations, has_nanoseconds, is_widened, stored_types
 
 _PARQUET = [suffix for suffix, format_ in FORMATS.items() if format_.delimiter is None]
 ROWS_PER_GROUP = 65_536
@@ -122,9 +123,10 @@ class _Layout:
         names = [name for name, _ in files.columns]
         rules.check_found("user", [user], names)
         place = names.index(user)
-        FileColumn(f"c{place}", files.columns[place][1], is_text=False).check(
-            "user", rules.described("user", user)
+        column = FileColumn(
+            f"c{place}", files.columns[place][1], is_text=False, is_rounded=user in files.rounded
         )
+        column.check("user", rules.described("user", user))
         return cls(files, user, place, out)
 
     def write(self, database: ScratchDatabase, temporary: Path) -> LaidOut:
@@ -148,6 +150,7 @@ class _Layout:
         # Columns in the names of folders are in the file then.
         written = LogFiles((str(temporary),), self.files.format, self.files.columns, self.files.n_rows, ())
         self._check_types(database, written, failed)
+        self._check_stored_types(database, written, failed)
         if self._checksum(database, self.files) != self._checksum(database, written):
             raise InvalidLogError(
                 f"{failed}: it would have other rows than the source; the source may have changed meanwhile"
@@ -202,6 +205,35 @@ class _Layout:
                 raise InvalidLogError(
                     f"{failed}: column {name!r} of type {type_} would become {other}; leave it out"
                 )
+
+    def _stored_types(self, database: ScratchDatabase, files: LogFiles) -> dict[str, set[tuple[str, ...]]]:
+        """By column: the types that the files state, which may differ from file to file."""
+        found: dict[str, set[tuple[str, ...]]] = {}
+        schemas = database.run(PARQUET_SCHEMAS, {"files": files.escaped_paths()}, failed=self._unreadable)
+        for _, fields in schemas:
+            for name, types in stored_types(fields).items():
+                found.setdefault(name, set()).add(types)
+        return found
+
+    def _check_stored_types(self, database: ScratchDatabase, written: LogFiles, failed: str) -> None:
+        """Refuse a file that cannot hold the values of the source, though DuckDB sees no difference."""
+        before, after = (self._stored_types(database, files) for files in (self.files, written))
+        for name, each in before.items():
+            (other,) = after[name]
+            for types in sorted(each):
+                if not is_widened(types, other) or (
+                    "INT96" in types and any(has_nanoseconds(path, name) for path in self.files.paths)
+                ):
+                    self._refuse_type(name, ", ".join(types), ", ".join(other), failed)
+        for path in self.files.paths:
+            for name, type_ in durations(path).items():
+                self._refuse_type(name, type_, "an integer", failed)
+
+    def _refuse_type(self, name: str, type_: str, other: str, failed: str) -> NoReturn:
+        raise InvalidLogError(
+            f"{failed}: column {name!r} of type {type_} would become {other}, which DuckDB writes in its"
+            " place; leave it out, or write it as another type first"
+        )
 
     def _checksum(self, database: ScratchDatabase, files: LogFiles) -> list[tuple[Any, ...]]:
         """The number of rows, and a sum over all of them that any other value changes."""

@@ -102,6 +102,7 @@ class FileSource(Source):
                     type_,
                     self._files.is_text(at),
                     signed_bounds=name in self._files.signed_bounds,
+                    is_rounded=name in self._files.rounded,
                 )
             )
             for at, (name, type_) in enumerate(self._files.columns)

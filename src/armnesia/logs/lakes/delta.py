@@ -121,6 +121,17 @@ class DeltaLog:
         """The path or URL of the table's folder."""
         return self._uri
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the folder is on this machine."""
+        return self._is_local
+
+    def file_at(self, path: str, size: int) -> DataFile:
+        """A file in the folder, by its path there, as if it were of the table."""
+        if self._storage is None:
+            return DataFile(path, os.path.join(self._uri, path), size)
+        return DataFile(path, self._storage.location_of(path, size), size)
+
     def at(self, version: int | None) -> "DeltaLog":
         """The log at another version."""
         return DeltaLog(self.location, version)

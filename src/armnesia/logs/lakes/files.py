@@ -33,6 +33,12 @@ class LakeFiles(LogFiles):
     """One query per group of files, with columns c0, c1, …."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The parameters of these queries."""
+    stored: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
+    """By column that is wanted: what `stored_as` says."""
+
+    def stored_as(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
+        """What the files call a column, for each group of files that has it."""
+        return list(self.stored[name])
 
     @property
     def shown(self) -> str:
@@ -86,7 +92,17 @@ def open_columns(layout: GroupedFiles, wanted: set[str] | None) -> LakeFiles:
         storage=snapshot.storage,
         selects=tuple(_selects(groups, columns)),
         parameters=parameters | {name: value for each in columns for name, value in each.constants.items()},
+        stored={each.name: each.stored for each in columns},
     )
+
+
+def places_in(group: FileGroup, snapshot: TableSnapshot) -> dict[str, int]:
+    """Where the files of a group have the columns of the table, by their names, as far as they have them."""
+    try:
+        found = {column.name: _place_in(group, column, snapshot) for column in snapshot.columns}
+    except _UnreadableColumnError as reason:
+        raise InvalidLogError(f"source {snapshot.location!r} cannot be read: a column {reason}") from None
+    return {name: place for name, place in found.items() if place is not None}
 
 
 @dataclass(frozen=True)
@@ -98,8 +114,13 @@ class _ReadColumn:
     expressions: tuple[str, ...]
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Parameters: per file of a group, the value of all its rows."""
-    stored_names: frozenset[str] = frozenset()
-    """What the files call it, if it is wanted."""
+    stored: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What the files of a group call it, and where they are, if it is wanted."""
+
+    @property
+    def stored_names(self) -> frozenset[str]:
+        """What any file calls it."""
+        return frozenset(name for name, _ in self.stored)
 
 
 class _UnreadableColumnError(Exception):
@@ -126,7 +147,7 @@ def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None) -> _
     is_wanted = wanted is None or column.name in wanted
     type_, expressions = layout.types.get(column.name), []
     constants: dict[str, list[Any]] = {}
-    names: set[str] = set()
+    stored: list[tuple[str, tuple[str, ...]]] = []
     try:
         if type_ is None:
             raise _UnreadableColumnError(f"is of type {column.declared_type}, which is not supported")
@@ -134,7 +155,7 @@ def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None) -> _
             at = _place_in(group, column, snapshot)
             if at is not None:
                 expressions.append(_converted(at, group, type_))
-                names.add(group.columns[at].name)
+                stored.append((group.columns[at].name, tuple(file.location for file in group.files)))
             elif any(file.values.get(column.name) is not None for file in group.files):
                 parameter = f"value_{group.number}_{place}"
                 constants[parameter] = [file.values.get(column.name) for file in group.files]
@@ -149,8 +170,7 @@ def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None) -> _
                 f"source {snapshot.location!r} cannot be read: column {column.name!r} {reason}"
             ) from None
         return _ReadColumn(column.name, _NOTHING, ("NULL",) * len(layout.groups))
-    stored_names = frozenset(names) if is_wanted else frozenset[str]()
-    return _ReadColumn(column.name, type_, tuple(expressions), constants, stored_names)
+    return _ReadColumn(column.name, type_, tuple(expressions), constants, tuple(stored) if is_wanted else ())
 
 
 def _place_in(group: FileGroup, column: TableColumn, snapshot: TableSnapshot) -> int | None:

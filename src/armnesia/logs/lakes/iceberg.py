@@ -95,6 +95,13 @@ class IcebergMetadata:
         """The table of pyiceberg."""
         return self._table
 
+    def file_at(self, location: str, size: int) -> DataFile | None:
+        """A file as if it were of the table; None if nothing reads it, because the table has no files."""
+        if self._storage is not None:
+            return DataFile(location, self._storage.location_of(location, size), size)
+        path = local_path(location)
+        return None if path is None else DataFile(location, path, size)
+
     def at(self, version: int | None) -> "IcebergMetadata":
         """The same metadata with another snapshot as the present one."""
         other = copy.copy(self)

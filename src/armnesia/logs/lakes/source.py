@@ -3,6 +3,7 @@
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
@@ -11,10 +12,10 @@ from armnesia.core.messages import listed
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
 from armnesia.logs.files.source import FileSource
-from armnesia.logs.lakes.file_groups import GroupedFiles
+from armnesia.logs.lakes.file_groups import FileGroup, GroupedFiles
 from armnesia.logs.lakes.files import LakeFiles, open_columns
 from armnesia.logs.lakes.manifest import Commit, LakeManifest, changes_between
-from armnesia.logs.lakes.snapshot import TableSnapshot
+from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot
 from armnesia.logs.manifests import Changes, Manifest
 
 
@@ -113,10 +114,19 @@ class LakeSource(FileSource):
             )
         return other._with(snapshot)
 
+    def reading(self, files: Iterable[DataFile]) -> Self:
+        """The columns of this version in other files, which need not be of the table."""
+        return self._with(replace(self._snapshot, files=tuple(files)))
+
     @property
     def snapshot(self) -> TableSnapshot:
         """The version of the table whose rows are read."""
         return self._snapshot
+
+    @property
+    def groups(self) -> tuple[FileGroup, ...]:
+        """The files whose rows are read, by the columns that they have."""
+        return self._grouped.groups
 
     def _with(self, snapshot: TableSnapshot) -> Self:
         part = copy.copy(self)

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from armnesia.core.errors import MissingExtraError
+from armnesia.core.files import open_plain
 from armnesia.logs.files.duckdb_engine import register_filesystem
 
 _PROTOCOL = "armnesia-lake"
@@ -61,6 +62,12 @@ def file_at(location: str) -> RemoteFile:
     """The file at a location."""
     number, place = location.removeprefix(f"{_PROTOCOL}://").split("/")
     return _STORAGES[int(number)].file(int(place))
+
+
+def open_data_file(location: str) -> Any:
+    """Open a data file where DuckDB finds it, in a storage or on this machine, with `seek` and `read`."""
+    is_remote = location.startswith(f"{_PROTOCOL}://")
+    return file_at(location).open() if is_remote else open_plain(location)
 
 
 def _make_filesystem() -> Any:

@@ -82,8 +82,24 @@ class PostgresSource(TableSource):
         self._url = url
         self._type_of: dict[str, str] = {}
         super().__init__(without_password(url), columns, table=table, whole_rows=whole_rows)
+        for role in ("user", "id"):
+            name = self.columns.named().get(role, "")
+            if self._type_of.get(name) == "float4":
+                self._check_short_floats(role, name)
         if self._type_of.get(self.columns.named().get("user", "")) == "float4":
             self.user_integers_below = SHORT_FLOATS_EXACT_BELOW
+
+    def _check_short_floats(self, role: str, name: str) -> None:
+        """Refuse names with other digits than PostgreSQL shows: 0.1 would be read as 0.10000000149011612."""
+        value = quoted(name)
+        rounded = f"{value} <> trunc({value}) AND {value}::text <> {value}::float8::text"
+        odd = f"{rounded} OR abs({value}) >= {SHORT_FLOATS_EXACT_BELOW}"
+        if next(self._pieces(f"SELECT 1 FROM {self._quoted} WHERE {odd} LIMIT 1"), None):
+            raise InvalidLogError(
+                f"{described(role, name)} is of type real and must hold numbers below"
+                f" {SHORT_FLOATS_EXACT_BELOW} that PostgreSQL shows with all their digits, unlike 0.1, by"
+                " which nobody would be found; make it numeric or text"
+            )
 
     @property
     def url(self) -> str:
@@ -127,9 +143,9 @@ class PostgresSource(TableSource):
     def told_apart(self, name: str) -> str:
         """A column in SQL, with its text where equal values may have two, as with citext and intervals."""
         value = self.selected(name)
-        return value if self._tells_apart(name) else f'{value}, {quoted(name)}::text COLLATE "C"'
+        return value if self.tells_apart(name) else f'{value}, {quoted(name)}::text COLLATE "C"'
 
-    def _tells_apart(self, name: str) -> bool:
+    def tells_apart(self, name: str) -> bool:
         """Whether the server takes values of a column for equal only if their texts are."""
         # It takes 1.5 and 1.50 for equal, whose texts may be two.
         grouped = _GROUPED - {"numeric"} if self.decimals_as_written else _GROUPED
@@ -166,7 +182,7 @@ class PostgresSource(TableSource):
     def _check_types(self) -> None:
         labels = [*self.columns.named().items(), *(("key", name) for name in self.keys)]
         for role, name in labels:
-            if role != "reward" and not self._tells_apart(name):
+            if role != "reward" and not self.tells_apart(name):
                 raise InvalidLogError(
                     f"{rules.described(role, name)} must hold text, numbers, booleans, dates, times or UUIDs"
                     f" to be added up by the server; it holds {self._type_of[name] or 'lists'}"

@@ -2,13 +2,14 @@
 
 import os
 import re
+import shlex
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.errors import InterruptedWriteError, InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.columns import Columns, quoted
 from armnesia.logs.conditions import Condition
@@ -29,6 +30,8 @@ _LONGEST_VALUE = 1 << 20
 """The most bytes of a value that SQLite hands over; a shorter one is checked with its row and column."""
 _READS_INDEX = re.compile(r" USING (COVERING )?INDEX ")
 """A step of a plan that reads an index of the file, and not one that SQLite makes for the statement."""
+_HOT_JOURNAL = "SQLITE_READONLY_ROLLBACK"
+"""What SQLite says of a journal that has to be rolled back, which needs a connection that may write."""
 _PIECE = 64
 """How many rows become Python values at a time."""
 
@@ -214,12 +217,43 @@ class SqliteSource(TableSource):
             connection = sqlite3.connect(address, uri=True, isolation_level=None)
             yield connection
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "") == _HOT_JOURNAL:
+                raise _interrupted_write(self._path) from None
             # SQLite's own message may quote a value, and a row of a log is personal data.
             reason = "it holds text that is not UTF-8" if "decode" in str(error) else str(error)
             raise InvalidLogError(f"source {self._path!r} cannot be read as SQLite: {reason}") from None
         finally:
             if connection is not None:
                 connection.close()
+
+
+def roll_back_interrupted_write(url: str) -> None:
+    """Let SQLite take back a write that was cut short in the file of a URL; do nothing if there was none.
+
+    Any program that opens the file for writing does the same. Killed meanwhile, it can be done again.
+    """
+    path = url.removeprefix("sqlite:///")
+    if path == url or not os.path.exists(f"{path}-journal"):
+        return
+    address = f"file:{urllib.parse.quote(path)}?mode=rw"
+    try:
+        with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        reason = getattr(error, "sqlite_errorname", type(error).__name__)
+        raise InterruptedWriteError(
+            f"source {path!r} has a journal of a write that was cut short, and SQLite cannot roll it back"
+            f" ({reason}): see that the file, its folder and {path + '-journal'!r} can be written"
+        ) from None
+
+
+def _interrupted_write(path: str) -> InterruptedWriteError:
+    command = shlex.join(["sqlite3", path, "PRAGMA quick_check"])
+    return InterruptedWriteError(
+        f"source {path!r} cannot be read before a write that was cut short is rolled back from its journal"
+        f" {path + '-journal'!r}: if armnesia was erasing rows there, run armnesia erase; otherwise open the"
+        f" file once for writing, as {command} does"
+    )
 
 
 def _marks(first: int, number: int) -> str:

@@ -20,6 +20,7 @@ from armnesia.core.errors import (
     MissingExtraError,
     OutdatedSourceError,
     UnfinishedError,
+    UnsupportedError,
     VaultBusyError,
     VaultError,
 )
@@ -28,7 +29,9 @@ from armnesia.logs import Source
 from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
+from armnesia.logs.erasing.rewritable_files import check_rewritable
 from armnesia.logs.manifests import Changes
+from armnesia.logs.tables.sqlite import roll_back_interrupted_write
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
 from armnesia.vault.results.sources import ErasurePreview, RowsAtSource, SourceErasures
@@ -69,36 +72,85 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
 
 def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
+    configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
+    for each in sources:
+        # Afterwards, what cannot be written again matters only in files with rows to be erased.
+        check_rewritable(_checked_source(each, configuration, purge=purge))
+
+
+def _erasable_sources(
+    connection: VaultConnection, *, purge: bool, ignore_retention: bool
+) -> tuple[Configuration, list[CountedSource]]:
+    """The sources of a vault that may erase at them; refuse others, and options that do not agree."""
     if ignore_retention and not purge:
         raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
     with connection.reading() as transaction:
         configuration = transaction.state.configuration
         check_may_erase(configuration)
         sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-    for each in sources:
-        _opened_eraser(each, configuration)
-        with suppress(ChangedSourceError):  # which is refused where it matters, or finished
-            _refuse_uncounted(each, each.reopened_counted(configuration)[1])
+    return configuration, sources
+
+
+def _checked_source(
+    each: CountedSource, configuration: Configuration, *, purge: bool, finish_writes: bool = True
+) -> Source:
+    """Open a source; refuse one where rows could not be erased, or files that hold them not be removed.
+
+    With `finish_writes`, a write that was cut short, as of an erasure that was killed, is rolled back first:
+    SQLite does not read the file before.
+    """
+    if finish_writes:
+        roll_back_interrupted_write(str(each.address["location"]))
+    source = _reopened(each, configuration)
+    eraser = _eraser_of(source)
+    with suppress(ChangedSourceError):  # which is refused where it matters, or finished
+        _refuse_uncounted(each, each.reopened_counted(configuration)[1])
+    if purge:
+        eraser.with_removals(eraser.empty_plan())
+    return source
 
 
 def erase_at_sources(
     connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
 ) -> SourceErasures:
-    """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them."""
-    check_erasable(connection, purge=purge, ignore_retention=ignore_retention)
+    """Delete the rows of everybody who is forgotten, at all sources, and purge what still holds them.
+
+    A source where that is not possible does not keep others from it; why it was not is raised at the end.
+    """
+    configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
+    failures: list[ArmnesiaError] = []
     with _alone(connection):
+        for each in sources:  # before any is touched
+            with suppress(UnsupportedError):  # of one source alone
+                _checked_source(each, configuration, purge=False)
         run = _Run.begin(connection)
         run.count_before()
         for number in run.order():
-            run.erase(number)
-            if purge:
-                run.purge(number, ignore_retention=ignore_retention)
+            try:
+                run.erase(number)
+                if purge:
+                    run.purge(number, ignore_retention=ignore_retention)
+            except (InvalidInputError, UnsupportedError, UnfinishedError) as error:
+                failures.append(error)
+                if number not in run.sums:
+                    break  # without its rows it cannot be told whether the others add up
+    if failures:
+        raise _told_together(failures)
     return replace(source_erasures(connection), deleted=tuple(run.deleted))
+
+
+def _told_together(failures: Sequence[ArmnesiaError]) -> ArmnesiaError:
+    """Why some sources could not be erased from, in one error."""
+    if len(failures) == 1:
+        return failures[0]
+    return UnfinishedError("; ".join(dict.fromkeys(map(str, failures))))
 
 
 def preview_erasure(connection: VaultConnection) -> ErasurePreview:
     """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
-    check_erasable(connection, purge=False, ignore_retention=False)
+    configuration, sources = _erasable_sources(connection, purge=False, ignore_retention=False)
+    for each in sources:
+        _checked_source(each, configuration, purge=False, finish_writes=False)
     run = _Run.begin(connection)
     return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
 
@@ -124,13 +176,16 @@ def _alone(connection: VaultConnection) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _opened_eraser(each: CountedSource, configuration: Configuration) -> SourceEraser:
+def _reopened(each: CountedSource, configuration: Configuration) -> Source:
     if not configuration.plain_decimals:
         raise VaultError(
             "this vault reads decimals as they are written, as the vault that it succeeds, and cannot erase"
             " rows at their sources by such names; nothing was changed"
         )
-    source = each.reopened(configuration)
+    return each.reopened(configuration)
+
+
+def _eraser_of(source: Source) -> SourceEraser:
     eraser, kind = open_eraser(source), _REWRITTEN.get(type(source).__name__)
     if kind is not None and find_spec("pyarrow") is None:
         raise MissingExtraError.naming(f"Erasing rows of {kind}", "erase")
@@ -241,7 +296,7 @@ class _Run:
         is_due, roles = self._is_due(number), self._roles(number)
         was_begun = bool(self._plans(number).under_way)
         for role in roles:
-            eraser = _opened_eraser(self.sources[number], self.counter.configuration)
+            eraser = _eraser_of(_reopened(self.sources[number], self.counter.configuration))
             begun = role in self.sources[number].plans.under_way
             plan, has_rows = self._plan(number, role, eraser, is_due=is_due)
             if not (begun or has_rows or is_due or (outcomes and role == roles[-1])):
@@ -276,7 +331,7 @@ class _Run:
         outcomes: list[Erasure] = []
         for role in roles:
             each = self.sources[number]
-            eraser = _opened_eraser(each, self.counter.configuration)
+            eraser = _eraser_of(_reopened(each, self.counter.configuration))
             plan = eraser.with_removals(each.plans.applied.get(role) or eraser.empty_plan())
             self._put(replace(each, plans=each.plans.begun(role, plan)))
             with self._saying_what_is_left(number):

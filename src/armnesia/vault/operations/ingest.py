@@ -20,6 +20,7 @@ from armnesia.core.messages import listed
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.erasing import open_eraser
+from armnesia.logs.erasing.rewritable_files import check_rewritable
 from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results.ingested import Ingested
@@ -158,6 +159,15 @@ def _warn_of_unerasable(source: Source) -> None:
         warnings.warn(
             "this vault may erase rows at its sources, but cannot at this one, and armnesia erase is refused"
             f" while it is counted: {error}",
+            stacklevel=5,
+        )
+        return
+    try:
+        check_rewritable(source)
+    except InvalidLogError as error:
+        warnings.warn(
+            "this vault may erase rows at its sources, but not in files with such columns as this"
+            f" source has: {error}",
             stacklevel=5,
         )
 

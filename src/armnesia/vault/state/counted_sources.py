@@ -11,6 +11,7 @@ from typing import Any
 from armnesia.core.errors import (
     ArmnesiaError,
     ChangedSourceError,
+    InterruptedWriteError,
     InvalidLogError,
     OutdatedSourceError,
     SourceError,
@@ -211,7 +212,7 @@ class CountedSource:
         return self.counted is not None and has_new_files(self.address, self.counted.manifest)
 
     def _unavailable(self, error: ArmnesiaError) -> SourceError:
-        if isinstance(error, UnknownCatalogError):
+        if isinstance(error, UnknownCatalogError | InterruptedWriteError):
             return UnreadableSourceError(f"{error}; nothing was changed", self.number)
         return UnreadableSourceError(
             f"{error}; the vault has counted rows of this source: restore it; if it was moved, run"

@@ -1,47 +1,55 @@
 """Near spellings of a name: what a person or a program may have written instead of it.
 
 A vault holds keyed digests of names, which cannot be compared for likeness. So the spellings that a name may
-have are listed, and each is looked up. Likeness is mutual: if one spelling leads to another, the other leads
-back. The list is short: it does not find every misspelling, and few of those that differ in two ways.
+have are listed, and each is looked up. There are two lists. In the first, likeness is mutual: if a name in
+lower, upper or title case leads to a spelling, that leads back, because each difference is undone by one of
+the same kind. In the second are simpler spellings, such as a name without any separators, from which many
+names could have been made: they do not lead back. Few spellings differ in two ways.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from decimal import Decimal
+from itertools import chain
 from typing import Literal
+from urllib.parse import quote, unquote
 
 from armnesia.core.identifiers import UserType
+from armnesia.vault.state.value_spellings import MOST_DIGITS, WITH_EXPONENT, filled, value_spellings
 
 _LONGEST = 200
 """Characters: of a longer name only the simplest spellings are listed."""
 MOST_SPELLINGS = 1_000
-"""Of one name, the likeliest first. A name of 60 ordinary characters has about 700."""
-_WIDEST = 12
-"""Numbers are filled with zeros up to this many digits."""
-_MOST_DIGITS = 38
+"""Of one name, the likeliest first. A name of 50 ordinary characters has about 1,000."""
 _MOST_PARTS = 50
 
+_DIGITS = "0123456789"
 _WHOLE_FLOAT = re.compile(r"([+-]?[0-9]+)\.0*")
 _FRACTION = re.compile(r"([+-]?[0-9]*\.[0-9]*[1-9])0*")
-_WITH_EXPONENT = re.compile(r"[+-]?[0-9](?:\.[0-9]{1,38})?[eE]\+?[0-9]{1,2}")
-_GROUPED = re.compile(r"([+-]?[0-9]{1,3})((?:[,._' \u00a0\u2019][0-9]{3})+)")
-_DIGITS = "0123456789"
 _FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
-_QUOTES = ("''", '""', "``", "\u2018\u2019", "\u201c\u201d", "\u00ab\u00bb")
+_QUOTES = ("''", '""', "``", "<>", "\u2018\u2019", "\u201c\u201d", "\u00ab\u00bb")
 _INVISIBLE = "\u200b\ufeff\u00ad\u200c\u200d\u200e\u200f\u2060\0"
 _SPACES = (" {}", "{} ", " {} ", "\t{}", "{}\t", "{}\n", "{}\r", "{}\r\n", "\u00a0{}", "{}\u00a0")
 _WRAPPINGS = (
-    *(f"{{}}{mark}" for mark in _INVISIBLE),
-    *(f"{mark}{{}}" for mark in _INVISIBLE),
     *(f"{quotes[0]}{{}}{quotes[1]}" for quotes in _QUOTES),
     *("{};", "{},", "{}.", "#{}", "+{}"),
+    *(f"{{}}{mark}" for mark in _INVISIBLE),
+    *(f"{mark}{{}}" for mark in _INVISIBLE),
 )
+_AROUND = [wrapping.split("{}") for wrapping in (*_SPACES, *_WRAPPINGS)]
+"""What stands before and after a name."""
+_MAIL = "mailto:"
 _CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), *map(ord, _INVISIBLE)])
 """For `str.translate`: invisible and control characters are dropped."""
+_INSERTED = (" ", "-", "_", ".")
+_SEPARATORS = (*_INSERTED, "\u00a0")
 _BETWEEN = ("", " ", "  ", "\u00a0", "_", "-", ".")
 _SEPARATED = re.compile(r"[\s_.-]+")
 _LISTED = re.compile("[,;]")
+_ADDRESS = re.compile(r"[^<>]*<([^<>]+)>")
+_ESCAPED = re.compile("%[0-9a-fA-F]{2}")
 
 
 def _all_to_each(characters: str) -> list[dict[int, int]]:
@@ -60,13 +68,10 @@ _LATIN_OF = dict(
 _TO_LATIN = str.maketrans(_LATIN_OF)
 _TO_CYRILLIC = str.maketrans({latin: other for other, latin in _LATIN_OF.items() if other > "\u03ff"})
 _TO_GREEK = str.maketrans({latin: other for other, latin in _LATIN_OF.items() if other <= "\u03ff"})
-_LOOK_ALIKE = [
-    *_all_to_each("-\u2010\u2011\u2012\u2013\u2014\u2212_"),
-    *_all_to_each("'\u2019\u2018`\u00b4\u02bc"),
-    *(str.maketrans(one, other) for one in "O0o" for other in "O0o" if one != other),
-    *(str.maketrans(one, other) for one in "Il1" for other in "Il1" if one != other),
-]
-"""Characters that look alike, as tables for `str.translate`."""
+_DASHES, _APOSTROPHES = "-\u2010\u2011\u2012\u2013\u2014\u2212_", "'\u2019\u2018`\u00b4\u02bc"
+_OF_ONE_KIND = [*_all_to_each(_DASHES), *_all_to_each(_APOSTROPHES)]
+_LIKE_IT = {one: other for alike in ("O0o", "Il1") for one in alike for other in [alike.replace(one, "")]}
+"""By character, those that look like it."""
 _WIDE = {number: number + 0xFEE0 for number in range(0x21, 0x7F)} | {0x20: 0x3000}
 _LIGATURES = {
     "ffi": "\ufb03",
@@ -104,15 +109,41 @@ def spellings_of_held(name: str, *, of_user: bool, user_type: UserType | None) -
     return float_spellings(name) if of_user and user_type is UserType.TEXT else same_spellings(name)
 
 
+def float_spellings(name: str) -> Iterator[str]:
+    """The float of an integer, and the integer of a float; nothing of a name that is no number.
+
+    A decimal fraction may have zeros at its end, as many as the type of its column has places.
+
+    >>> list(float_spellings("1")), list(float_spellings("1.0")), list(float_spellings("ann"))
+    (['1.0'], ['1'], [])
+    >>> list(float_spellings("1.50"))[:3]
+    ['1.5', '1.50', '1.500']
+    """
+    fraction = _FRACTION.fullmatch(name) if len(name) <= MOST_DIGITS else None
+    if fraction is not None:
+        yield from (fraction[1].ljust(width, "0") for width in range(len(fraction[1]), MOST_DIGITS + 1))
+    whole = _WHOLE_FLOAT.fullmatch(name)
+    if whole is not None:
+        yield whole[1]
+    elif WITH_EXPONENT.fullmatch(name):
+        exact = Decimal(name)
+        if exact == exact.to_integral_value():
+            yield from (str(int(exact)), str(int(float(name))))  # a large float has other digits
+    elif name.isascii() and name.lstrip("+-").isdecimal():
+        yield f"{name}.0"
+        if 15 < len(name) <= MOST_DIGITS:  # so large a float is written with an exponent, or has other digits
+            yield str(float(name.lstrip("+-")))
+
+
 def near_spellings(name: str, most: int = MOST_SPELLINGS) -> list[str]:
     """Spellings that a name may have been given instead of this one, the likeliest first, so many at most.
 
     They differ in case, in Unicode's normal form, in white space, separators or invisible characters, in
-    quotes or signs around, in the writing of a number, and in characters that look alike.
+    quotes or signs around, in the writing of a number, time or UUID, and in characters that look alike.
 
     >>> near = near_spellings("u-7")
-    >>> [spelling in near for spelling in ("U-7", " u-7", "u-007", "'u-7'", "u–7")]
-    [True, True, True, True, True]
+    >>> [spelling in near for spelling in ("U-7", " u-7", "u-007", "'u-7'", "u–7", "u7", "u--7")]
+    [True, True, True, True, True, True, True]
 
     Where a name is a list, its parts are among them:
 
@@ -120,7 +151,7 @@ def near_spellings(name: str, most: int = MOST_SPELLINGS) -> list[str]:
     True
     """
     found: dict[str, None] = {}
-    for spelling in _near(name):
+    for spelling in chain(_parts(name), mutual_spellings(name), _simpler_spellings(name)):
         if spelling and spelling != name:
             found[spelling] = None
             if len(found) >= most:
@@ -128,26 +159,54 @@ def near_spellings(name: str, most: int = MOST_SPELLINGS) -> list[str]:
     return list(found)
 
 
-def _near(name: str) -> Iterator[str]:
-    """Near spellings in their order, some of them more than once: they are made only if they are wanted."""
+def mutual_spellings(name: str) -> Iterator[str]:
+    """Spellings that lead back, in their order, some of them more than once; made only if they are wanted."""
     yield from same_spellings(name)
-    bare = _distinct([name, *_unwrapped(name)])
+    unwrapped = _distinct([name, *_unwrapped(name)])
+    bare = _distinct([*unwrapped, *_in_latin(unwrapped)])
     cases = _distinct([each for one in bare for each in _cases(one)])
+    yield from cases
     if len(name) > _LONGEST:
-        yield from cases
         return
-    respelled = _distinct([each for one in bare for each in _respelled(one)])
-    cased = _distinct([*cases, *respelled, *map(str.lower, respelled), *map(str.upper, respelled)])
-    usual = _distinct([*bare, *map(str.lower, bare), *map(str.upper, bare), *map(str.title, bare)])
-    yield from cased
-    yield from _parts(name)
-    yield from (wrapping.format(one) for one in usual for wrapping in (*_SPACES, *_WRAPPINGS))
-    others = [one for one in cased if not one.isascii()]
-    yield from (unicodedata.normalize(form, one) for form in _FORMS for one in others)
-    for one in usual:
+    yield from value_spellings(name.strip())
+    respelled = _distinct([*_with_other_zeros(name), *_with_other_marks(name)])
+    yield from respelled
+    yield from _one_separator_changed(name)
+    for one in _usual(bare):
+        yield from (f"{before}{one}{after}" for before, after in _AROUND)
+        yield from _as_address(one)
+    yield from _normal_forms(cases)
+    yield from _one_like_it(name)
+    for one in _usual(unwrapped):
         yield from _other_letters(one)
-    for one in bare:
+    yield from _one_more_or_other(name)
+    # The same differences in another case as well.
+    yield from (each for one in respelled for each in (one.lower(), one.upper(), _titled(one)))
+    for one in (name.lower(), name.upper()):
+        if one != name and one.lower() == name.lower():  # the capitals of ß are two
+            yield from _one_separator_changed(one)
+    yield from map(_titled, _one_separator_changed(name))
+
+
+def _simpler_spellings(name: str) -> Iterator[str]:
+    """Spellings that do not lead back, because many names could have been made simpler so."""
+    if len(name) > _LONGEST:
+        return
+    unwrapped = _distinct([name, *_unwrapped(name)])
+    bare = _distinct([*unwrapped, *_in_latin(unwrapped)])
+    for one in bare[1:]:
+        yield from float_spellings(one)
+        yield from value_spellings(one)
+    respelled = _distinct([each for one in bare for each in _respelled(one)])
+    cased = _distinct([*respelled, *map(str.lower, respelled), *map(str.upper, respelled)])
+    yield from cased
+    yield from _normal_forms(cased)
+    for one in bare[1:]:
+        yield from _one_separator_changed(one)
         yield from _one_more_or_other(one)
+        yield from _other_letters(one)
+    if name.upper().lower() != name.lower():
+        yield from _one_separator_changed(name.upper())
 
 
 def has_control_characters(name: str) -> bool:
@@ -160,33 +219,134 @@ def has_control_characters(name: str) -> bool:
 
 
 def _unwrapped(name: str) -> Iterator[str]:
-    """The name without white space, invisible characters, quotes and signs around it; in plain letters."""
+    """The name without white space, invisible characters, quotes, signs and the like around it."""
     bare = name.strip().translate(_CONTROL).strip()
     yield bare
     inner = bare.removeprefix("+").removeprefix("#").rstrip(",;.").strip()
     if len(inner) > 2 and inner[0] + inner[-1] in _QUOTES:
         inner = inner[1:-1].strip()
     yield inner
-    yield inner.translate(_TO_LATIN)
-    if not inner.isascii():
-        yield unicodedata.normalize("NFKC", inner).translate(_TO_LATIN)
+    yield from _from_address(inner)
+
+
+def _normal_forms(names: Iterable[str]) -> Iterator[str]:
+    """The normal forms of names; not those in which single characters become words."""
+    others = [name for name in names if not name.isascii()]
+    grows = any(len(unicodedata.normalize("NFKD", name)) > 3 * len(name) for name in others[:1])
+    for form in _FORMS[:2] if grows else _FORMS:
+        yield from (unicodedata.normalize(form, name) for name in others)
+
+
+def _in_latin(names: Iterable[str]) -> list[str]:
+    """The names in plain letters; not if that makes them long: one character may stand for eighteen."""
+    plain = [
+        form.translate(_TO_LATIN)
+        for name in names
+        if not name.isascii()
+        for form in (name, unicodedata.normalize("NFKC", name))
+        if len(form) <= max(len(name), _LONGEST)
+    ]
+    return _distinct(plain)
 
 
 def _cases(name: str) -> tuple[str, ...]:
-    return name, name.lower(), name.upper(), name.title(), name.capitalize(), name.casefold()
+    folded = name.casefold()
+    titles = name.title(), _titled(name), name.capitalize(), folded.title()
+    return name, name.lower(), name.upper(), folded, *titles
+
+
+def _titled(name: str) -> str:
+    """The name in title case; of an address of e-mail only what precedes the last @.
+
+    >>> _titled("ann lee"), _titled("ann.lee@EX.org")
+    ('Ann Lee', 'Ann.Lee@ex.org')
+    """
+    local, at, domain = name.rpartition("@")
+    return f"{local.title()}{at}{domain.lower()}" if at else name.title()
+
+
+def _usual(names: Iterable[str]) -> list[str]:
+    return _distinct([each for one in names for each in (one, one.lower(), one.upper(), _titled(one))])
+
+
+def _one_separator_changed(name: str) -> Iterator[str]:
+    """The name with one separator more, less or exchanged, or with another for each of one kind."""
+    for place, character in enumerate(name):
+        if character in _SEPARATORS:
+            before, after = name[:place], name[place + 1 :]
+            yield before + after
+            yield from (f"{before}{other}{after}" for other in _SEPARATORS)
+    for place in range(len(name) + 1):
+        before, after = name[:place], name[place:]
+        yield from (f"{before}{one}{after}" for one in _INSERTED)
+    yield from _each_of_a_kind(name, "".join(_SEPARATORS))
+
+
+def _each_of_a_kind(name: str, alike: str) -> Iterator[str]:
+    """The name with another of these characters for each that is of one kind; one that it does not have.
+
+    >>> list(_each_of_a_kind("a-b-c d", "- ."))
+    ['a.b.c d', 'a-b-c.d']
+    """
+    others = [other for other in alike if other not in name]
+    for one in alike:
+        if one in name:
+            yield from (name.replace(one, other) for other in others)
+
+
+def _with_other_marks(name: str) -> Iterator[str]:
+    """The name with other dashes or apostrophes."""
+    yield from _each_of_a_kind(name, _DASHES)
+    yield from _each_of_a_kind(name, _APOSTROPHES)
+
+
+def _one_like_it(name: str) -> Iterator[str]:
+    """The name with O for 0 or l for 1 in one place, or in all of them."""
+    for place, character in enumerate(name):
+        for other in _LIKE_IT.get(character, ""):
+            yield f"{name[:place]}{other}{name[place + 1 :]}"
+            if other not in name:
+                yield name.replace(character, other)
 
 
 def _respelled(name: str) -> Iterator[str]:
-    """The name with other spaces, zeros, decimal points or look-alikes."""
+    """The name with one kind of space, separator, dash, O or l throughout."""
     yield " ".join(name.split())
     pieces = _SEPARATED.split(name)
     if len(pieces) > 1:
         yield from (between.join(pieces) for between in _BETWEEN)
         yield from (between.join(name.split()) for between in _BETWEEN)
         yield from (name.replace(between, " ") for between in "_-.")
-    yield from _numbers(name)
-    for table in _LOOK_ALIKE:
-        yield name.translate(table)
+    yield from _with_other_zeros(name)
+    yield from map(name.translate, _OF_ONE_KIND)
+    yield from (name.replace(one, other) for one, others in _LIKE_IT.items() for other in others)
+
+
+def _as_address(name: str) -> Iterator[str]:
+    """The name as addresses of the web have it."""
+    if "@" in name:
+        yield f"{_MAIL}{name}"
+    yield quote(name, safe="", errors="replace")
+    if not name.isascii():
+        with suppress(UnicodeError):
+            local, at, domain = name.rpartition("@")
+            yield f"{local}{at}{domain.encode('idna').decode('ascii')}"
+
+
+def _from_address(name: str) -> Iterator[str]:
+    """The name without what addresses of the web make of it."""
+    address = _ADDRESS.fullmatch(name)
+    if address is not None:
+        yield address[1]
+    if name[: len(_MAIL)].lower() == _MAIL:
+        yield name[len(_MAIL) :]
+    if _ESCAPED.search(name):
+        with suppress(UnicodeDecodeError):
+            yield unquote(name, errors="strict")
+    if "xn--" in name.lower():
+        with suppress(UnicodeError):
+            local, at, domain = name.rpartition("@")
+            yield f"{local}{at}{domain.encode('ascii').decode('idna')}"
 
 
 def _other_letters(name: str) -> Iterator[str]:
@@ -203,11 +363,9 @@ def _other_letters(name: str) -> Iterator[str]:
 
 
 def _one_more_or_other(name: str) -> Iterator[str]:
-    """The name with one more space, invisible character or capital in it, or one letter that looks alike."""
+    """The name with one more invisible character or capital in it, or one letter that looks alike."""
     for place in range(1, len(name)):
         before, after = name[:place], name[place:]
-        spaced = f"{before} {after}"
-        yield from (spaced, spaced.title(), f"{before}-{after}", f"{before}_{after}", f"{before}.{after}")
         yield from (f"{before}\u200b{after}", before.capitalize() + after.capitalize())
     for place, letter in enumerate(name):
         for table in (_TO_CYRILLIC, _TO_GREEK):
@@ -216,27 +374,11 @@ def _one_more_or_other(name: str) -> Iterator[str]:
                 yield name.replace(letter, str(table[ord(letter)]))
 
 
-def _numbers(name: str) -> Iterator[str]:
-    """A number, or a name that ends in one, with other zeros, and as programs and people write numbers."""
-    yield from float_spellings(name)
-    grouped = _GROUPED.fullmatch(name)
-    if grouped is not None:
-        yield grouped[1] + re.sub("[^0-9]", "", grouped[2])
+def _with_other_zeros(name: str) -> Iterator[str]:
+    """A name that ends in a number, with other leading zeros in it."""
     before, digits, point = _split_number(name)
-    if not digits or len(digits) > _MOST_DIGITS:
-        return
-    filled = [digits.lstrip("0").zfill(width) for width in range(1, _WIDEST + 1)]
-    if before not in ("", "+", "-"):
-        yield from (f"{before}{each}{point}" for each in filled)
-        return
-    for sign in {before, before.removeprefix("+"), before or "+"}:
-        yield from (f"{sign}{each}{after}" for after in ("", ".0") for each in filled)
-        number = digits.lstrip("0") or "0"
-        yield from (f"{sign}{number}{after}" for after in (".", ".00", ".000"))
-        if len(number) > 3:
-            commas = f"{int(number):,}"
-            yield from (f"{sign}{commas.replace(',', mark)}" for mark in ",._' ")
-        yield from (f"{sign}{each}" for each in _with_exponent(number))
+    if digits and len(digits) <= MOST_DIGITS and before not in ("", "+", "-"):
+        yield from (f"{before}{each}{point}" for each in filled(digits))
 
 
 def _split_number(name: str) -> tuple[str, str, str]:
@@ -251,47 +393,6 @@ def _split_number(name: str) -> tuple[str, str, str]:
         name, point = bare[:-1], name[len(bare) - 1 :]
     before = name.rstrip(_DIGITS)
     return before, name[len(before) :], point
-
-
-def _with_exponent(number: str) -> Iterator[str]:
-    """An integer as floats are written, if that is shorter or usual for its size."""
-    significant, exponent = number.rstrip("0"), len(number) - 1
-    if len(number) > 15 or len(number) - len(significant) > 2:
-        first, others = significant[:1] or "0", significant[1:]
-        for mantissa in {f"{first}.{others}" if others else first, f"{first}.{others or '0'}"}:
-            yield from (f"{mantissa}{e}{exponent:02}" for e in ("e", "e+", "E", "E+"))
-            if exponent < 10:
-                yield from (f"{mantissa}{e}{exponent}" for e in ("e", "e+", "E", "E+"))
-        yield from (f"{int(number):e}", f"{int(number):E}")
-
-
-def float_spellings(name: str) -> Iterator[str]:
-    """The float of an integer, and the integer of a float; nothing of a name that is no number.
-
-    A decimal fraction may have zeros at its end, as many as the type of its column has places.
-
-    >>> list(float_spellings("1")), list(float_spellings("1.0")), list(float_spellings("ann"))
-    (['1.0'], ['1'], [])
-    >>> list(float_spellings("1.50"))[:3]
-    ['1.5', '1.50', '1.500']
-    """
-    fraction = _FRACTION.fullmatch(name)
-    if fraction is not None and len(name) <= _MOST_DIGITS:
-        yield from (fraction[1].ljust(width, "0") for width in range(len(fraction[1]), _MOST_DIGITS + 1))
-    whole = _WHOLE_FLOAT.fullmatch(name)
-    if whole is not None:
-        yield whole[1]
-    elif _WITH_EXPONENT.fullmatch(name):
-        exact = Decimal(name)
-        if exact == exact.to_integral_value():
-            yield str(int(exact))
-        yield str(int(float(name)))
-    elif name.isascii() and name.lstrip("+-").isdecimal():
-        yield f"{name}.0"
-        if (
-            15 < len(name) <= _MOST_DIGITS
-        ):  # so large a float is written with an exponent, or has other digits
-            yield str(float(name.lstrip("+-")))
 
 
 def _parts(name: str) -> list[str]:

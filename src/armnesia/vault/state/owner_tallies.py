@@ -16,7 +16,7 @@ from armnesia.vault.state.table_digests import row_texts
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.digest_arrays import DigestArray, packed, xor_of
+from armnesia.vault.storage.digest_arrays import DigestArray, each_once, packed, xor_of
 from armnesia.vault.storage.schema import RecordLayout
 
 IDENTITY, OWNER = 0, 1
@@ -83,12 +83,14 @@ class IdIndexCheck:
         return self._left <= 0
 
     def confirm_new(self, session: Session, owners: DigestArray, identities: DigestArray) -> None:
-        """Refuse incoming rows that the vault holds already; their owners are in the same order."""
+        """Refuse incoming rows that the vault holds already; `owners` has the owner of each identity."""
         if self.is_done:
             return
         # Costs as much as so many look-ups, of which each row needs one for every record of its owner.
         scan = max(1, self._held // session.dialect.rows_scanned_per_lookup)
-        looked_up = len(owners) if len(owners) >= scan else tables.sum_of_tallies(session, owners)
+        if (looked_up := len(owners)) < scan:
+            owners = each_once(owners)
+            looked_up = tables.sum_of_tallies(session, owners)
         self._left -= min(looked_up, scan)
         if self.is_done:
             refuse_first(self._index_problems(session), "{}; nothing was ingested: run armnesia rebuild")

@@ -128,14 +128,16 @@ class RecordComparison:
         return {bytes(record[0]): record for record in found}
 
     def check_spelling_of_ids(self, rows: Rows) -> None:
-        """Refuse ids such as 17.0 where the vault holds the record 17, or has forgotten it.
+        """Refuse ids such as 17.0 where the vault holds the record 17 or has forgotten it, or 17 precedes.
 
         A program that turned integers into floats would otherwise bring forgotten records back, and others
-        twice. Where the record 17.0 was forgotten, 17 is refused as well.
+        twice. Where the record 17.0 was forgotten, 17 is refused as well. An id that the vault holds as it is
+        spelled is no other record: what came in can be sent again.
         """
         ids = rows.ids or ()
         respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in rows.float_ids.items()}
         others = {place: id_ for place, id_ in respelled.items() if id_}
+        preceded = _preceded(ids, others) if others else set[int]()
         names = self._keyring.record_identities("id", list(others.values()))
         held = tables.keys_with_records(self._session, "identity", names)
         if self._suppressed["record"]:
@@ -146,20 +148,29 @@ class RecordComparison:
         places = [
             place
             for place, name, is_forgotten in zip(others, names, forgotten, strict=True)
-            if is_forgotten or name in held
+            if is_forgotten or name in held or place in preceded
         ]
+        places = self._not_held(ids, places)
         if places:
             first = min(places)
             other = others[first]
             raise ChangedRecordError(
-                f"{counted(len(places), 'row has', 'rows have')} an id that the vault holds, or has"
-                f" forgotten, in another spelling: {ids[first]!r} in row {rows.positions[first]}, which may"
-                f" be {other!r}; write the ids as before; nothing was ingested"
+                f"{counted(len(places), 'row has', 'rows have')} an id that the vault holds or has forgotten,"
+                f" or an earlier row has, in another spelling: {ids[first]!r} in row {rows.positions[first]},"
+                f" which may be {other!r}; write the ids as before; nothing was ingested"
             ).at(
                 Fault(
-                    "id", rows.positions[first], "is held by the vault, or was forgotten, in another spelling"
+                    "id",
+                    rows.positions[first],
+                    "is held by the vault, was forgotten, or is that of an earlier row, in another spelling",
                 )
             )
+
+    def _not_held(self, ids: Sequence[str], places: list[int]) -> list[int]:
+        """The places of ids that the vault does not hold as they are spelled."""
+        names = self._keyring.record_identities("id", [ids[place] for place in places])
+        held = tables.keys_with_records(self._session, "identity", names)
+        return [place for place, name in zip(places, names, strict=True) if name not in held]
 
     def _incoming(self, rows: Rows, names: list[bytes], source: int) -> IncomingRows:
         """The rows to compare with the vault, without those of forgotten people."""
@@ -287,3 +298,15 @@ def _record_rows(columns: Columns) -> list[Row]:
     if not is_given(columns["owner"]).all():
         lists["owner"] = [None if owner == NO_DIGEST else owner for owner in lists["owner"]]
     return list(zip(*lists.values(), strict=True))
+
+
+def _preceded(ids: Sequence[str], others: Mapping[int, str]) -> set[int]:
+    """The places of ids whose other spelling comes first among these ids, as it would in an earlier batch.
+
+    >>> _preceded(["17", "17.0", "8.0", "8", "8.0"], {1: "17", 2: "8", 4: "8"})
+    {1}
+    """
+    first: dict[str, int] = {}
+    for place, id_ in enumerate(ids):
+        first.setdefault(id_, place)
+    return {place for place, other in others.items() if first.get(other, len(ids)) < first[ids[place]]}

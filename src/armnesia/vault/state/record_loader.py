@@ -32,7 +32,7 @@ from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import Columns, is_given, order_of, packed
 
 _AT_ONCE = 500_000
-"""Records that are sorted before they are inserted: identities are random, and each page is written once."""
+"""Records that are sorted before they are inserted: then each page of one index is written once."""
 _IN_A_STATEMENT = 50_000
 """Records that one statement inserts, which has copies of them."""
 _MANY = 20_000
@@ -191,7 +191,12 @@ class _PendingRecords:
         return self._number >= _AT_ONCE
 
     def insert(self) -> None:
-        """Insert all of them, in the order of their identities, if they are new by another way as well."""
+        """Insert all of them, if they are new by another way as well.
+
+        Identities and owners are random: in the order of one of them, each page of its index is visited once.
+        A first load on SQLite fills the index of identities only. Later the pages of the index of owners may
+        be as full as building it leaves them, and are split with their neighbours, which are at hand then.
+        """
         if not self._number:
             return
         joined = {name: np.concatenate([each[name] for each in self._chunks]) for name in self._chunks[0]}
@@ -203,6 +208,8 @@ class _PendingRecords:
             self._lacks_indexes = True
         self._may_drop_indexes = False
         order = order_of(joined["identity"])
+        if not self._is_first_load:
+            order = order[order_of(joined["owner"][order])]
         for start in range(0, len(order), _IN_A_STATEMENT):
             some = order[start : start + _IN_A_STATEMENT]
             columns = {name: values[some] for name, values in joined.items()}

@@ -67,8 +67,8 @@ _REWRITING = (
     "VACUUM",
 )
 _IDENTITIES_AT = (
-    "SELECT CAST(group_concat(identity, '') AS BLOB) FROM record"
-    " WHERE rowid IN (SELECT value FROM json_each(?))"
+    "SELECT CAST(group_concat(identity, '') AS BLOB) FROM json_each(?) AS place CROSS JOIN record"
+    " WHERE record.rowid = place.value"  # not by IN, which would sort the places again
     f" AND typeof(identity) = 'blob' AND length(identity) = {DIGEST.itemsize}"
 )
 """The identities of the records at these places as one value, without a Python object for each."""

@@ -1,0 +1,93 @@
+"""Sources where rows or files cannot be removed: refused at first, and no other source waits for them."""
+
+from pathlib import Path
+
+import deltalake
+import pytest
+
+from armnesia.core.errors import UnfinishedError, UnsupportedError
+from armnesia.vault import Vault
+from tests.databases import Place
+from tests.logs.erasing.stores import DeltaStore, IcebergStore, Store, arrow_rows, made_rows, name_of
+from tests.vault.erasable_logs import PERMITTED, ingest, make_log
+
+PERSON = name_of(1)
+
+
+def set_property(lake: Store, name: str, text: str) -> None:
+    assert isinstance(lake, IcebergStore)
+    lake.table().transaction().set_properties({name: text}).commit_transaction()
+
+
+def states(vault: Vault) -> list[str]:
+    return [each.state for each in vault.source_erasures().sources]
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    store = make_log("iceberg", tmp_path / "lake", monkeypatch)
+    store.with_parts(1)
+    return store
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    store = make_log("parquet", tmp_path / "files", monkeypatch)
+    store.with_parts(1)
+    return store
+
+
+def test_a_table_that_cannot_be_purged_does_not_block_other_sources(
+    lake: Store, files: Store, sqlite_place: Place
+) -> None:
+    set_property(lake, "gc.enabled", "false")
+    with sqlite_place.create(PERMITTED) as vault:
+        for log in (lake, files):
+            ingest(vault, log)
+        head = vault.head
+        with pytest.raises(UnsupportedError, match=r"declares gc\.enabled=false"):
+            vault.forget(users=[PERSON], erase_at_source=True, purge=True)
+        assert vault.head == head, "nobody was forgotten"
+        vault.forget(users=[PERSON])
+        for _ in range(2):
+            with pytest.raises(UnsupportedError, match=r"declares gc\.enabled=false"):
+                vault.erase_at_sources(purge=True)
+            assert states(vault) == ["logically deleted", "purged"]
+            assert PERSON not in {row[0] for row in (*lake.rows(), *files.rows())}
+            assert not any(each.interrupted for each in vault.source_erasures().sources)
+        assert vault.verify().problems == ()
+        set_property(lake, "gc.enabled", "true")
+        vault.erase_at_sources(purge=True, ignore_retention=True)
+        assert states(vault) == ["purged", "purged"]
+
+
+def test_all_sources_that_fail_are_told_of(
+    lake: Store, files: Store, tmp_path: Path, sqlite_place: Place
+) -> None:
+    """A link came into the folder of a table after it was counted."""
+    table = DeltaStore(tmp_path / "table")
+    table.with_parts(1)
+    with sqlite_place.create(PERMITTED) as vault:
+        for log in (lake, table, files):
+            ingest(vault, log)
+        set_property(lake, "gc.enabled", "false")
+        (table.folder / "link").symlink_to(tmp_path)
+        vault.ingest("iceberg:lake.logs.clicks", user="user")
+        vault.forget(users=[PERSON])
+        with pytest.raises(UnfinishedError, match=r"gc\.enabled=false.*symbolic links"):
+            vault.erase_at_sources(purge=True)
+        assert states(vault) == ["logically deleted", "untouched", "purged"]
+        assert PERSON in {row[0] for row in table.rows()}
+
+
+def test_a_retention_that_no_clock_reaches_is_no_failure(tmp_path: Path, sqlite_place: Place) -> None:
+    table = DeltaStore(tmp_path / "table")
+    retention = {"delta.deletedFileRetentionDuration": "interval 1000000 weeks"}
+    deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0)), configuration=retention)
+    with sqlite_place.create(PERMITTED) as vault:
+        ingest(vault, table)
+        vault.forget(users=[PERSON], erase_at_source=True, purge=True)
+        assert states(vault) == ["logically deleted"]
+        vault.erase_at_sources(purge=True, ignore_retention=True)
+        assert states(vault) == ["purged"]
+        assert vault.verify().problems == ()
