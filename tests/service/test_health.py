@@ -119,9 +119,10 @@ def test_a_vault_without_open_files_is_one_to_try_again(
     assert (told.status, told.kind, told.retry_after) == (503, "out-of-files", 1)
 
 
+@pytest.mark.parametrize("is_finished", [False, True])
 @pytest.mark.parametrize("hours", [0.0, 24.0])
 def test_damage_that_a_request_meets_is_told_until_a_verification_has_passed(
-    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, hours: float
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, hours: float, is_finished: bool
 ) -> None:
     """Health itself reads little of the file, and verifications are a day apart."""
     monkeypatch.setattr(running, "_SECONDS_TO_VERIFY_AGAIN", 2.0)
@@ -134,6 +135,9 @@ def test_damage_that_a_request_meets_is_told_until_a_verification_has_passed(
         verified.append(time.monotonic())
         return verify(vault, **named)
 
+    def find_problems(vault: Vault, **named: Any) -> Any:
+        return replace(verify(vault, **named), problems=("the tables are damaged",))
+
     monkeypatch.setattr(Vault, "verify", count)
     with (
         serving(sqlite_place, settings=replace(SETTINGS, verify_hours=hours)) as served,
@@ -142,7 +146,7 @@ def test_damage_that_a_request_meets_is_told_until_a_verification_has_passed(
         if hours:
             wait_for(lambda: http.get("/health").json()["verified"] is not None)
         assert http.get("/health").json()["status"] == "ok"
-        monkeypatch.setattr(Vault, "verify", fail)
+        monkeypatch.setattr(Vault, "verify", find_problems if is_finished else fail)
         monkeypatch.setattr(Vault, "forget_many", fail)
         assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 503
         found = http.get("/health")

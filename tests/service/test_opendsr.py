@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
-from armnesia.service.opendsr.desk import Desk
+from armnesia.service.opendsr.desk import CANCELLED, Desk, with_status
 from armnesia.service.opendsr.endpoints import controller_of
 from armnesia.service.opendsr.processor import Processor
 from armnesia.service.settings import Settings
@@ -771,6 +771,21 @@ def test_a_request_for_people_who_were_forgotten_before_waits_for_its_own_names(
         assert (found.status, found.names_in_files) == ("completed", False)
         assert cipher not in files()
         assert vault.verify().holds
+
+
+def test_names_of_a_request_that_was_cancelled_leave_the_files(sqlite_place: Place, tmp_path: Path) -> None:
+    """Nobody is to be told, so that nothing else is left to do."""
+    made = processor(tmp_path)
+    with at_the_desk(sqlite_place, made, Controller()) as (work, _, vault):
+        stored(vault, made, users=(PEOPLE[0],))
+        (before,) = vault.subject_requests()
+        cancelled = replace(with_status(before, CANCELLED), users=None, callbacks=())
+        vault.change_subject_request(before, cancelled)
+        assert vault.subject_requests(only_open=True)[0].names_in_files
+        work()
+        (found,) = vault.subject_requests()
+        assert (found.status, found.names_in_files) == ("cancelled", False)
+        assert not vault.subject_requests(only_open=True)
 
 
 def test_on_postgresql_names_of_a_request_leave_the_files_by_compact(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """docs/vault-python.md lists every method of `Vault`, its parameters, and the keys of its result."""
 
+import importlib
 import inspect
+import pkgutil
 import re
 import shutil
 from dataclasses import fields
@@ -17,6 +19,7 @@ CELLS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in API.splitl
 ROWS = [cells for cells in CELLS[2:] if len(cells) == 3]  # the values that methods return have two
 KEYS = {row[1].strip("`"): set(re.findall(r"`(\w+)`", row[2].partition(";")[0])) for row in ROWS if row[2]}
 """Without those that are not always there, which follow a semicolon."""
+RESULTS = [f"{results.__name__}.{module.name}" for module in pkgutil.iter_modules(results.__path__)]
 METHODS = [found for row in ROWS for found in re.findall(r"`(?:Vault\.)?(\w+)(?:\((.*?)\))?`", row[0])]
 
 
@@ -35,7 +38,7 @@ def test_the_parameters_are_those_of_the_method(name: str, listed: str) -> None:
 
 
 def test_every_result_is_listed() -> None:
-    rooms = (results, tokens, subject_requests)
+    rooms = (*map(importlib.import_module, RESULTS), tokens, subject_requests)
     here = [
         kind
         for room in rooms

@@ -17,7 +17,7 @@ from fastapi import Request
 
 from armnesia.service.idempotency import Answers
 from armnesia.service.metrics import Metrics
-from armnesia.service.problems import Problem, problem_of
+from armnesia.service.problems import problem_of
 from armnesia.service.settings import Settings
 from armnesia.service.source_erasing import SourceErasing
 from armnesia.service.structured_log import described, log
@@ -111,7 +111,7 @@ class Service:
                 continue
             try:
                 answer = self.worker.forget(request)
-            except Problem as error:
+            except Exception as error:  # the others of this step are handed over all the same
                 waiting.set_exception(error)
                 continue
             waiting.add_done_callback(partial(_cancel_with, answer))
@@ -251,7 +251,8 @@ class Service:
                 kind = problem_of(error).kind
                 self.verified = Verified(utc_now(), False, 0, kind)
                 log("not verified", {"problem": kind, **described(error)}, logging.WARNING)
-                pause = min(pause or _SECONDS_TO_VERIFY_AGAIN, _SECONDS_TO_VERIFY_AGAIN)
+        if self.damage is not None or self.verified is None or not self.verified.holds:  # it may be repaired
+            pause = min(pause or _SECONDS_TO_VERIFY_AGAIN, _SECONDS_TO_VERIFY_AGAIN)
         return None if pause is None else max(1.0, pause - time.monotonic() + begun)
 
     def _go_on(self, rows: int) -> None:

@@ -619,11 +619,12 @@ def read_subject_request(session: Session, id_: str) -> SubjectRequestRow | None
 
 
 def read_subject_requests(session: Session, *, only_open: bool = False) -> list[SubjectRequestRow]:
-    """All requests of controllers; or those with something left to do, as also to tell the controller."""
+    """All requests of controllers; or those with something left to do, also to tell, or to erase names."""
     sql = f"SELECT {SUBJECT_REQUEST_COLUMNS} FROM subject_request"
     if only_open:
-        condition = " WHERE status IN (?, ?) OR facts LIKE ?"
-        found = session.query(sql + condition, "pending", "in_progress", '%"callbacks":[{%')
+        condition = " WHERE status IN (?, ?) OR facts LIKE ? OR facts LIKE ?"
+        left = ('%"callbacks":[{%', '%"names_in_files":true%')
+        found = session.query(sql + condition, "pending", "in_progress", *left)
     else:
         found = session.query(sql)
     return [_subject_request(row) for row in found]
