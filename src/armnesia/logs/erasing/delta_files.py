@@ -1,6 +1,5 @@
 """The files of a Delta table that its present version does not need: old data files, and its log."""
 
-import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -12,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.erasing.delta_commits import says_nothing
 from armnesia.logs.erasing.lake_folders import files_below, folders_below
-from armnesia.logs.lakes.delta import DeltaLog
+from armnesia.logs.lakes.delta import DeltaLog, actions_in
 
 _LOG = "_delta_log/"
 _CHANGES = "_change_data/"
@@ -119,8 +118,7 @@ class DeltaFolder:
             if path.endswith(".parquet"):
                 yield from self._stored_actions(path)
             elif path.endswith(".json"):
-                lines = self._read(path).decode().splitlines()
-                yield from (json.loads(line) for line in lines if line.strip())
+                yield from actions_in(self._log.read(path))
 
     def _stored_actions(self, path: str) -> Iterator[dict[str, Any]]:
         import pyarrow.parquet  # noqa: PLC0415 (an extra)
@@ -133,13 +131,6 @@ class DeltaFolder:
         if self._root is not None:
             return os.path.join(self._root, path)
         return self._files.open_input_file(path)
-
-    def _read(self, path: str) -> bytes:
-        if self._root is not None:
-            with open(os.path.join(self._root, path), "rb") as local:
-                return local.read()
-        file = self._files.open_input_file(path)
-        return bytes(file.read(file.size()))
 
     def _listed(self) -> set[str]:
         """The data files of the present version."""
