@@ -194,6 +194,39 @@ def test_files_that_two_tables_have_are_not_removed(lake: IcebergStore, tmp_path
 
 
 @pytest.mark.parametrize("is_outside", [False, True])
+def test_a_table_that_cannot_be_read_hides_no_other(
+    lake: IcebergStore, tmp_path: Path, is_outside: bool
+) -> None:
+    """All tables of the catalog are looked at, also those after it."""
+    lake.with_parts(1)
+    shared = (tmp_path if is_outside else data_folder(lake)) / "shared.parquet"
+    pq.write_table(arrow_rows(made_rows(1)), shared)
+    lake.table().add_files([f"file://{shared}"])
+    for name in ("logs.a_broken", "logs.other", "logs.z_broken"):
+        table = lake.catalog().create_table(name, arrow_rows([]).schema)
+        if name == "logs.other":
+            table.add_files([f"file://{shared}"])
+        else:
+            Path(table.metadata_location.removeprefix("file://")).unlink()
+    with pytest.raises(UnsupportedError, match=r"table 'logs\.other' has some of them as well"):
+        purge_at_once(lake)
+    assert shared.exists()
+    lake.catalog().drop_table("logs.other")
+    if is_outside:
+        with pytest.raises(UnsupportedError, match=r"whether other tables .* \(FileNotFoundError\)"):
+            purge_of_all(lake)
+    else:
+        assert purge_of_all(lake).state == SourceState.PURGED
+    assert shared.exists() == is_outside
+
+
+def purge_of_all(store: Store) -> Erasure:
+    """After the rows are gone."""
+    plan = store.eraser().with_removals(store.eraser().empty_plan())
+    return store.eraser().purge(plan, PEOPLE, ignore_retention=True)
+
+
+@pytest.mark.parametrize("is_outside", [False, True])
 def test_a_catalog_that_lists_no_tables(
     lake: IcebergStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_outside: bool
 ) -> None:
