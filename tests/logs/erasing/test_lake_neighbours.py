@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -224,6 +225,24 @@ def purge_of_all(store: Store) -> Erasure:
     """After the rows are gone."""
     plan = store.eraser().with_removals(store.eraser().empty_plan())
     return store.eraser().purge(plan, PEOPLE, ignore_retention=True)
+
+
+def test_a_leftover_file_that_names_people_in_a_dictionary_page(either: Store) -> None:
+    """No row of it has the name, but its bytes do."""
+    either.with_parts(1)
+    path = data_folder(either) / "extra.parquet"
+    names = pa.array([name_of(7), name_of(8), *ERASED]).dictionary_encode()
+    extra = arrow_rows([(name_of(7), "A", 0.5, "x"), (name_of(8), "B", 0.25, "x")])
+    if isinstance(either, IcebergStore):  # which knows columns by their ids
+        extra = extra.cast(pq.read_schema(next(data_folder(either).glob("0*.parquet"))))
+    field = extra.schema.field("user")
+    pq.write_table(extra.set_column(0, field.with_type(names.type), names[:2]), path)
+    assert found_in([path.read_bytes()], {name.encode() for name in ERASED})
+    plan, erasure = purge_at_once(either)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("cannot be looked into" in each for each in erasure.remains)
+    path.unlink()
+    assert either.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
 
 
 @pytest.mark.parametrize("is_outside", [False, True])
