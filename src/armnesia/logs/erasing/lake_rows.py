@@ -59,6 +59,9 @@ class LakeEraser(ABC, Generic[Lake]):
         self._name = str(source.description["location"])
         self._columns = Columns(**source.description["columns"])
 
+    def check_rewritable(self) -> None:
+        """Nothing can be told before: the library of the table writes its files."""
+
     def plan(self, people: People) -> ErasurePlan | None:
         """Look for the rows; nothing is written."""
         source = self._opened()

@@ -1,6 +1,8 @@
 """Erasing rows of Parquet files: the files are written again beside the old ones, and take their places."""
 
 import os
+import tempfile
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from armnesia.logs.erasing.file_swaps import (
 from armnesia.logs.erasing.other_files import named_in_paths, other_parquet_files
 from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages, named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import describing_files, has_statistics, named_in_metadata
-from armnesia.logs.erasing.parquet_rewriting import write_without
+from armnesia.logs.erasing.parquet_rewriting import write_without, write_without_rows
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState
 from armnesia.logs.erasing.staged_files import leftovers, staged_path
@@ -56,6 +58,19 @@ class ParquetEraser:
         self._source = source
         self._location = str(source.description["location"])
         self._refuse_named_folders()
+
+    def check_rewritable(self) -> None:
+        """Write one of the files that have the same columns, without rows, to a temporary folder.
+
+        Without pyarrow nothing can be told, and nothing can be erased either.
+        """
+        if find_spec("pyarrow") is None:
+            return
+        files = self._source.files.parts or (self._source.files,)
+        tried = {tuple(zip(file.stored_names, file.columns, strict=False)): file for file in reversed(files)}
+        with tempfile.TemporaryDirectory(prefix="armnesia-") as folder:
+            for file in tried.values():
+                write_without_rows(file.paths[0], os.path.join(folder, "tried.parquet"))
 
     def plan(self, people: People) -> ErasurePlan | None:
         """Write the files that name these people again, beside them, and compare them with the old ones."""
