@@ -15,6 +15,7 @@ from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.file_swaps import (
     changed,
+    check_swap,
     copy_access,
     is_done,
     put_in_place,
@@ -96,9 +97,11 @@ class ParquetEraser:
     def apply(self, plan: ErasurePlan, people: People) -> Erasure:
         """Let the new files take the places of the old ones, each in one step."""
         plan.check(_KIND, self._location)
-        waiting = [swap for swap in plan.files if not is_done(swap)]  # all are checked before the first
+        for swap in plan.files:  # all before the first is put in place
+            check_swap(swap)
         for swap in plan.files:
-            if swap in waiting and not is_done(swap):
+            if not is_done(swap):
+                check_swap(swap)  # once more: the others may have taken long
                 put_in_place(swap)
             remove_old(swap)
         source = self._reopened()
@@ -123,7 +126,7 @@ class ParquetEraser:
     def undo(self, plan: ErasurePlan) -> None:
         """Remove the new files, unless some have taken their places already: the old ones are gone then."""
         plan.check(_KIND, self._location)
-        replaced = sum(stamp_if_there(swap.path) == swap.new for swap in plan.files)
+        replaced = sum(map(is_done, plan.files))
         if replaced:
             raise InvalidInputError(
                 f"an erasure of which files were replaced cannot be undone; {replaced} of"
