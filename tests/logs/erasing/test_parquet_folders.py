@@ -267,7 +267,16 @@ def test_folders_that_are_named_like_the_column_are_refused(tmp_path: Path, colu
         eraser_of(tmp_path)
 
 
-@pytest.mark.parametrize("path", [f"visitor={GONE}/a.parquet", f"{GONE}.parquet", f"of/{GONE}/a.parquet"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"visitor={GONE}/a.parquet",
+        f"{GONE}.parquet",
+        f"of/{GONE}/a.parquet",
+        f"export-{GONE}.parquet",
+        f"of_{GONE}_2024/a.parquet",
+    ],
+)
 def test_names_in_paths_are_said(tmp_path: Path, path: str) -> None:
     write_rows(tmp_path / "log" / path)
     erasure = erase(tmp_path / "log")

@@ -23,7 +23,6 @@ from armnesia.logs.erasing.delta_files import DeltaFolder, refuse_absolute_paths
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.lake_contents import may_hold_people
 from armnesia.logs.erasing.lake_folders import refuse_links
-from armnesia.logs.erasing.lake_names import named_in
 from armnesia.logs.erasing.lake_rows import (
     NAMED,
     NEVER_OVER,
@@ -34,6 +33,7 @@ from armnesia.logs.erasing.lake_rows import (
     retention_in,
     values_of,
 )
+from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.erasing.delta_commits import says_nothing
-from armnesia.logs.erasing.lake_folders import files_below, folders_below
+from armnesia.logs.erasing.lake_folders import unlinked_files, unlinked_folders
 from armnesia.logs.lakes.delta import DeltaLog, actions_in
 
 _LOG = "_delta_log/"
@@ -65,7 +65,7 @@ class DeltaFolder:
 
     def paths(self) -> set[str]:
         """The names of all files and folders outside of the log."""
-        folders = () if self._root is None else folders_below(self._root)
+        folders = () if self._root is None else unlinked_folders(self._root)
         return {path for path in (*self._found(""), *folders) if not f"{path}/".startswith(_LOG)}
 
     def state_actions(self) -> Iterator[dict[str, Any]]:
@@ -193,7 +193,7 @@ class DeltaFolder:
     def _found(self, folder: str) -> dict[str, int]:
         """The files in a folder and below it, and their sizes."""
         if self._root is not None:
-            below = files_below(os.path.join(self._root, folder))
+            below = unlinked_files(os.path.join(self._root, folder))
             return {f"{folder}{each.path}": each.size for each in below}
         found = self._files.get_file_info_selector(folder, allow_not_found=True, recursive=True)
         return {each.path: int(each.size) for each in found if int(each.type) == _FILE}

@@ -19,7 +19,6 @@ from armnesia.logs.erasing.iceberg_folders import names_below
 from armnesia.logs.erasing.iceberg_sharing import refuse_shared_files
 from armnesia.logs.erasing.lake_contents import may_hold_people
 from armnesia.logs.erasing.lake_folders import refuse_links
-from armnesia.logs.erasing.lake_names import named_in, texts_in
 from armnesia.logs.erasing.lake_rows import (
     NAMED,
     NEVER_OVER,
@@ -30,6 +29,7 @@ from armnesia.logs.erasing.lake_rows import (
     retention_in,
     values_of,
 )
+from armnesia.logs.erasing.names_in_texts import named_in, texts_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.iceberg import (
