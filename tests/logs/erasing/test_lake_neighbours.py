@@ -112,7 +112,7 @@ def test_links_that_come_later_are_not_followed(table: DeltaStore, tmp_path: Pat
     pq.write_table(arrow_rows(made_rows(1)), elsewhere / "a.parquet")
     (table.folder / "link").symlink_to(elsewhere)
     folder = DeltaFolder(DeltaLog(f"delta:{table.folder}"))
-    assert folder.unlisted_files() == set()
+    assert folder.unlisted_files() == {}
     folder.remove_data_files(until=None)
     assert (elsewhere / "a.parquet").exists()
 

@@ -165,10 +165,10 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         clean = plan.version if done is None and not plan.deletes else None if done is None else done.after
         with self._failures_in_words():
             hidden, further = folder.hidden_files(), folder.further_log_files()
-            sizes = folder.sizes_of(folder.unlisted_files())
+            unlisted = folder.unlisted_files()
             is_named = named_in((*texts_of_state(folder.state_actions()), *folder.paths()), people)
         # Known by no time or version: clocks differ, and later files may hold later rows of the same people.
-        old = may_hold_people(source, [log.file_at(*each) for each in sorted(sizes.items())], people)
+        old = may_hold_people(source, [log.file_at(*each) for each in sorted(unlisted.items())], people)
         removed_at = [] if done is None or not old else _removed_at(log.actions_of(done.after) or [])
         retention = _retention(log)
         remains = [_UNLISTED] * old + [_HIDDEN] * bool(hidden) + [NAMED] * is_named

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -41,13 +41,10 @@ class DeltaFolder:
         self._root = log.address if log.is_local else None
         self._files: Any = DeltaFileSystemHandler(log.address)
 
-    def unlisted_files(self) -> set[str]:
-        """Data files that the present version does not have, files of changes, and files of others."""
-        return {path for path in self._found("") if not _is_hidden(path)} - self._listed()
-
-    def sizes_of(self, paths: Collection[str]) -> dict[str, int]:
-        """The sizes of those files that are there."""
-        return {path: size for path, size in self._found("").items() if path in paths}
+    def unlisted_files(self) -> dict[str, int]:
+        """Data files that the present version does not have, files of changes and of others; their sizes."""
+        found, listed = self._found(""), self._listed()
+        return {path: size for path, size in found.items() if path not in listed and not _is_hidden(path)}
 
     def hidden_files(self) -> set[str]:
         """Files outside of the log that readers pass by, and that may hold rows."""
