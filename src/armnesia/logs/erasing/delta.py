@@ -31,6 +31,7 @@ from armnesia.logs.erasing.lake_rows import (
     check_type,
     marked_rows,
     retention_in,
+    those_that_hold,
     values_of,
 )
 from armnesia.logs.erasing.names_in_texts import named_in
@@ -171,10 +172,10 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         old = may_hold_people(source, [log.file_at(*each) for each in sorted(unlisted.items())], people)
         removed_at = [] if done is None or not old else _removed_at(log.actions_of(done.after) or [])
         retention = _retention(log)
-        remains = [_UNLISTED] * old + [_HIDDEN] * bool(hidden) + [NAMED] * is_named
-        remains += [NEVER_OVER] * (old and retention is None)
+        is_kept = old and retention is None
+        remains = those_that_hold({_UNLISTED: old, _HIDDEN: hidden, NAMED: is_named, NEVER_OVER: is_kept})
         remains += [*marked_rows(source), *_named_in_log(source, folder.oldest_commit(), clean, people)]
-        remains += [_FURTHER] * bool(further)
+        remains += those_that_hold({_FURTHER: further})
         state = SourceState.LOGICALLY_DELETED if old or hidden or is_named else SourceState.PURGED
         due = None if retention is None or not removed_at else max(removed_at) + retention
         before, after = (None, None) if done is None else done
