@@ -249,8 +249,8 @@ class DeltaLog:
 def actions_in(data: bytes) -> list[dict[str, Any]]:
     """The actions in a file of the log, one in each line.
 
-    >>> len(actions_in('{"txn": {"appId": "ann\u2028lee"}}\n{"commitInfo": {}}\n'.encode()))
-    2
+    >>> [set(each) for each in actions_in('{"txn": "ann\\u2028lee"}\\n{"commitInfo": {}}\\n'.encode())]
+    [{'txn'}, {'commitInfo'}]
     """
     # Not by splitlines(), which also splits at characters that a name in the statistics may have.
     return [json.loads(line) for line in data.decode().split("\n") if line.strip()]
