@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -111,7 +112,7 @@ def test_links_that_come_later_are_not_followed(table: DeltaStore, tmp_path: Pat
     pq.write_table(arrow_rows(made_rows(1)), elsewhere / "a.parquet")
     (table.folder / "link").symlink_to(elsewhere)
     folder = DeltaFolder(DeltaLog(f"delta:{table.folder}"))
-    assert folder.unlisted_files() == set()
+    assert folder.unlisted_files() == {}
     folder.remove_data_files(until=None)
     assert (elsewhere / "a.parquet").exists()
 
@@ -191,6 +192,57 @@ def test_files_that_two_tables_have_are_not_removed(lake: IcebergStore, tmp_path
     assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
     assert not shared.exists()
     assert in_order(lake.rows()) == others([*rows, *made_rows(1)])
+
+
+@pytest.mark.parametrize("is_outside", [False, True])
+def test_a_table_that_cannot_be_read_hides_no_other(
+    lake: IcebergStore, tmp_path: Path, is_outside: bool
+) -> None:
+    """All tables of the catalog are looked at, also those after it."""
+    lake.with_parts(1)
+    shared = (tmp_path if is_outside else data_folder(lake)) / "shared.parquet"
+    pq.write_table(arrow_rows(made_rows(1)), shared)
+    lake.table().add_files([f"file://{shared}"])
+    for name in ("logs.a_broken", "logs.other", "logs.z_broken"):
+        table = lake.catalog().create_table(name, arrow_rows([]).schema)
+        if name == "logs.other":
+            table.add_files([f"file://{shared}"])
+        else:
+            Path(table.metadata_location.removeprefix("file://")).unlink()
+    with pytest.raises(UnsupportedError, match=r"table 'logs\.other' has some of them as well"):
+        purge_at_once(lake)
+    assert shared.exists()
+    lake.catalog().drop_table("logs.other")
+    if is_outside:
+        with pytest.raises(UnsupportedError, match=r"whether other tables .* \(FileNotFoundError\)"):
+            purge_of_all(lake)
+    else:
+        assert purge_of_all(lake).state == SourceState.PURGED
+    assert shared.exists() == is_outside
+
+
+def purge_of_all(store: Store) -> Erasure:
+    """After the rows are gone."""
+    plan = store.eraser().with_removals(store.eraser().empty_plan())
+    return store.eraser().purge(plan, PEOPLE, ignore_retention=True)
+
+
+def test_a_leftover_file_that_names_people_in_a_dictionary_page(either: Store) -> None:
+    """No row of it has the name, but its bytes do."""
+    either.with_parts(1)
+    path = data_folder(either) / "extra.parquet"
+    names = pa.array([name_of(7), name_of(8), *ERASED]).dictionary_encode()
+    extra = arrow_rows([(name_of(7), "A", 0.5, "x"), (name_of(8), "B", 0.25, "x")])
+    if isinstance(either, IcebergStore):  # which knows columns by their ids
+        extra = extra.cast(pq.read_schema(next(data_folder(either).glob("0*.parquet"))))
+    field = extra.schema.field("user")
+    pq.write_table(extra.set_column(0, field.with_type(names.type), names[:2]), path)
+    assert found_in([path.read_bytes()], {name.encode() for name in ERASED})
+    plan, erasure = purge_at_once(either)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("cannot be looked into" in each for each in erasure.remains)
+    path.unlink()
+    assert either.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
 
 
 @pytest.mark.parametrize("is_outside", [False, True])

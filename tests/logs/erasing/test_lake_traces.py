@@ -7,7 +7,7 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.types import StringType
+from pyiceberg.types import IcebergType, ListType, NestedField, StringType, StructType
 
 from armnesia.core.errors import UnsupportedError
 from armnesia.core.identifiers import UserType
@@ -189,6 +189,27 @@ def test_a_column_that_was_dropped_and_added_again(lake: IcebergStore) -> None:
     erasure = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
     assert erasure.state == SourceState.PURGED
     assert found_in(lake.contents(), {PERSON.encode()}) == set()
+
+
+@pytest.mark.parametrize("kind", ["list", "struct"])
+def test_a_nested_column_that_was_dropped(lake: IcebergStore, kind: str) -> None:
+    """Such columns are not looked into; a file without rows of the person has them still."""
+    lake.with_parts(1)
+    nested: IcebergType = ListType(91, StringType(), element_required=False)
+    values: list[Any] = [[PERSON]]
+    if kind == "struct":
+        nested, values = StructType(NestedField(91, "name", StringType())), [{"name": PERSON}]
+    with lake.table().update_schema() as update:
+        update.add_column("friends", nested)
+    rows = arrow_rows([(name_of(7), "A", 0.5, "x")])
+    type_ = lake.table().schema().as_arrow().field("friends").type
+    lake.table().append(rows.append_column("friends", pa.array(values, type_)))
+    with lake.table().update_schema() as update:
+        update.delete_column("friends")
+    erasure = purged(lake)
+    assert found_in(lake.contents(), {PERSON.encode()})
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert any("hold such a column that cannot be looked into" in each for each in erasure.remains)
 
 
 def test_rows_of_people_that_are_only_marked_are_found(table: DeltaStore) -> None:

@@ -816,3 +816,20 @@ def test_dictionaries_of_iceberg_files_that_name_people_are_said(lake: IcebergSt
     left = lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
     assert left.state == SourceState.LOGICALLY_DELETED
     assert any("dictionary pages of files name people" in sentence for sentence in left.remains)
+
+
+@pytest.mark.parametrize("separator", ["\u0085", "\u2028", "\u2029"])
+def test_names_with_separators_of_lines_in_the_log_of_a_delta_table(tmp_path: Path, separator: str) -> None:
+    """The statistics of files have them, as JSON allows, within a line."""
+    rows = {"user": [f"ann{separator}lee", "bob"], "action": ["A", "B"], "reward": [0.5, 0.25]}
+    deltalake.write_deltalake(str(tmp_path / "log"), pa.table(rows))
+    (path,) = (tmp_path / "log" / "_delta_log").glob("*.json")
+    assert separator in path.read_text("utf-8")
+    source = open_source(f"delta:{tmp_path}/log", action="action", reward="reward", whole_rows=False)
+    people = People.named(["bob"])
+    plan = open_eraser(source).plan(people)
+    assert plan is not None
+    open_eraser(source).apply(plan, people)
+    assert open_eraser(source).purge(plan, people).state == SourceState.LOGICALLY_DELETED
+    erasure = open_eraser(source).purge(plan, people, ignore_retention=True)
+    assert erasure.state == SourceState.PURGED

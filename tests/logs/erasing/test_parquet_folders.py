@@ -16,7 +16,7 @@ import pytest
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.erasing import Erasure, People, SourceState, file_swaps, parquet_files
-from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages
+from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages, _DataFile
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from tests.logs.erasing.test_parquet_files import NAMES, TABLE, eraser_of, without
 
@@ -135,6 +135,32 @@ def test_only_dictionary_pages_are_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert ranges[0][0] + ranges[0][1] == allowed.stop
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        bytes([0x19, 0xF1, *[0xFF] * 8, 0x0F]),  # a list of 2**60 - 1 booleans
+        bytes([0x19, 0xFC, *[0xFF] * 8, 0x0F]),  # and of structures
+        bytes([0x1C] * 100_000),  # structures in structures
+        bytes([0x15, *[0xFF] * 100_000]),  # a number that does not end
+    ],
+)
+def test_a_damaged_footer_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes
+) -> None:
+    """By the reader of this package; DuckDB has read the same footer as a whole one."""
+    pq.write_table(TABLE, tmp_path / "a.parquet", compression="none", use_dictionary=["user"])
+    source = eraser_of(tmp_path / "a.parquet")._source  # type: ignore[attr-defined]
+    size_of_file, read = (tmp_path / "a.parquet").stat().st_size, _DataFile.read
+
+    def damaged(self: _DataFile, start: int, size: int) -> bytes:
+        is_footer = start + size + len(b"size" + b"PAR1") == size_of_file
+        return damage if is_footer else read(self, start, size)
+
+    monkeypatch.setattr(_DataFile, "read", damaged)
+    with pytest.raises(InvalidLogError, match="whether it names people is not known"):
+        DictionaryPages(source, PEOPLE)
+
+
 def test_a_dictionary_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(ROWS, path, compression="none")
@@ -241,7 +267,16 @@ def test_folders_that_are_named_like_the_column_are_refused(tmp_path: Path, colu
         eraser_of(tmp_path)
 
 
-@pytest.mark.parametrize("path", [f"visitor={GONE}/a.parquet", f"{GONE}.parquet", f"of/{GONE}/a.parquet"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"visitor={GONE}/a.parquet",
+        f"{GONE}.parquet",
+        f"of/{GONE}/a.parquet",
+        f"export-{GONE}.parquet",
+        f"of_{GONE}_2024/a.parquet",
+    ],
+)
 def test_names_in_paths_are_said(tmp_path: Path, path: str) -> None:
     write_rows(tmp_path / "log" / path)
     erasure = erase(tmp_path / "log")

@@ -447,7 +447,7 @@ def test_changes_by_others_between_plan_and_apply(
     vault.forget(users=[FIRST])
     path = files.folder / "part-1.parquet"
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files.is_done", _changing(path))
+        patched.setattr("armnesia.logs.erasing.parquet_files.check_swap", _changing(path))
         with pytest.raises(VaultError, match=r"has changed since.*run armnesia ingest.*run armnesia erase"):
             vault.erase_at_sources()
     assert vault.source_erasures().sources[0].interrupted
@@ -464,13 +464,13 @@ def test_changes_by_others_between_plan_and_apply(
 
 def _changing(path: Path) -> Any:
     """What looks at files before they are replaced; it lets another write to one of them first."""
-    original = file_swaps.is_done
+    original = file_swaps.check_swap
     once = [True]
 
-    def look(swap: Any) -> bool:
+    def look(swap: Any) -> None:
         if once and once.pop():
             pq.write_table(pq.ParquetFile(path).read().slice(1), path)
-        return original(swap)
+        original(swap)
 
     return look
 

@@ -8,6 +8,8 @@ from typing import Any
 TRUE, FALSE, BYTE, I16, I32, I64, BINARY, LIST, STRUCT = 1, 2, 3, 4, 5, 6, 8, 9, 12
 _INTEGERS = (I16, I32, I64)
 _LONG_LIST, _LONG_STEP = 15, 15
+_LONGEST_NUMBER = 70
+"""In bits: ten bytes, of which each has seven."""
 
 Struct = dict[int, tuple[int, Any]]
 """By number: type and value. The value of a list is the type of its items, and the items."""
@@ -23,6 +25,9 @@ class CompactReader:
     >>> CompactReader(written[:5]).struct()
     Traceback (most recent call last):
     ValueError: a structure ends too early
+    >>> CompactReader(bytes([0x19, 0xF1, *[0xFF] * 8, 0x0F])).struct()  # a list of 2**60 - 1 booleans
+    Traceback (most recent call last):
+    ValueError: a list of booleans is not known here
     """
 
     def __init__(self, data: bytes) -> None:
@@ -56,6 +61,10 @@ class CompactReader:
             head = self._byte()
             size, inner = head >> 4, head & 15
             size = self._unsigned() if size == _LONG_LIST else size
+            if inner in (TRUE, FALSE):  # of one byte each, other than as fields
+                raise ValueError("a list of booleans is not known here")
+            if size > len(self._data) - self.position:  # an item has a byte at least
+                raise ValueError("a structure ends too early")
             return inner, [self._value(inner) for _ in range(size)]
         raise ValueError(f"a structure has a field of type {type_}, which is not known")
 
@@ -73,6 +82,8 @@ class CompactReader:
         found = shift = 0
         while True:
             byte = self._byte()
+            if shift >= _LONGEST_NUMBER:
+                raise ValueError("a structure has a number of more than 64 bits")
             found |= (byte & 127) << shift
             shift += 7
             if byte < 128:

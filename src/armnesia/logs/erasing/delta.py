@@ -23,7 +23,6 @@ from armnesia.logs.erasing.delta_files import DeltaFolder, refuse_absolute_paths
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.lake_contents import may_hold_people
 from armnesia.logs.erasing.lake_folders import refuse_links
-from armnesia.logs.erasing.lake_names import named_in
 from armnesia.logs.erasing.lake_rows import (
     NAMED,
     NEVER_OVER,
@@ -32,8 +31,10 @@ from armnesia.logs.erasing.lake_rows import (
     check_type,
     marked_rows,
     retention_in,
+    those_that_hold,
     values_of,
 )
+from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
@@ -165,16 +166,16 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         clean = plan.version if done is None and not plan.deletes else None if done is None else done.after
         with self._failures_in_words():
             hidden, further = folder.hidden_files(), folder.further_log_files()
-            sizes = folder.sizes_of(folder.unlisted_files())
+            unlisted = folder.unlisted_files()
             is_named = named_in((*texts_of_state(folder.state_actions()), *folder.paths()), people)
         # Known by no time or version: clocks differ, and later files may hold later rows of the same people.
-        old = may_hold_people(source, [log.file_at(*each) for each in sorted(sizes.items())], people)
+        old = may_hold_people(source, [log.file_at(*each) for each in sorted(unlisted.items())], people)
         removed_at = [] if done is None or not old else _removed_at(log.actions_of(done.after) or [])
         retention = _retention(log)
-        remains = [_UNLISTED] * old + [_HIDDEN] * bool(hidden) + [NAMED] * is_named
-        remains += [NEVER_OVER] * (old and retention is None)
+        is_kept = old and retention is None
+        remains = those_that_hold({_UNLISTED: old, _HIDDEN: hidden, NAMED: is_named, NEVER_OVER: is_kept})
         remains += [*marked_rows(source), *_named_in_log(source, folder.oldest_commit(), clean, people)]
-        remains += [_FURTHER] * bool(further)
+        remains += those_that_hold({_FURTHER: further})
         state = SourceState.LOGICALLY_DELETED if old or hidden or is_named else SourceState.PURGED
         due = None if retention is None or not removed_at else max(removed_at) + retention
         before, after = (None, None) if done is None else done

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from armnesia.logs.erasing.lake_names import texts_in
+from armnesia.logs.erasing.names_in_texts import texts_in
 
 TOKEN = "armnesiaErasure"
 """By this name the commit of an erasure has the token of its plan."""

@@ -1,9 +1,8 @@
 """The files of a Delta table that its present version does not need: old data files, and its log."""
 
-import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -11,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.erasing.delta_commits import says_nothing
-from armnesia.logs.erasing.lake_folders import files_below, folders_below
-from armnesia.logs.lakes.delta import DeltaLog
+from armnesia.logs.erasing.lake_folders import unlinked_files, unlinked_folders
+from armnesia.logs.lakes.delta import DeltaLog, actions_in
 
 _LOG = "_delta_log/"
 _CHANGES = "_change_data/"
@@ -42,13 +41,10 @@ class DeltaFolder:
         self._root = log.address if log.is_local else None
         self._files: Any = DeltaFileSystemHandler(log.address)
 
-    def unlisted_files(self) -> set[str]:
-        """Data files that the present version does not have, files of changes, and files of others."""
-        return {path for path in self._found("") if not _is_hidden(path)} - self._listed()
-
-    def sizes_of(self, paths: Collection[str]) -> dict[str, int]:
-        """The sizes of those files that are there."""
-        return {path: size for path, size in self._found("").items() if path in paths}
+    def unlisted_files(self) -> dict[str, int]:
+        """Data files that the present version does not have, files of changes and of others; their sizes."""
+        found, listed = self._found(""), self._listed()
+        return {path: size for path, size in found.items() if path not in listed and not _is_hidden(path)}
 
     def hidden_files(self) -> set[str]:
         """Files outside of the log that readers pass by, and that may hold rows."""
@@ -66,7 +62,7 @@ class DeltaFolder:
 
     def paths(self) -> set[str]:
         """The names of all files and folders outside of the log."""
-        folders = () if self._root is None else folders_below(self._root)
+        folders = () if self._root is None else unlinked_folders(self._root)
         return {path for path in (*self._found(""), *folders) if not f"{path}/".startswith(_LOG)}
 
     def state_actions(self) -> Iterator[dict[str, Any]]:
@@ -119,8 +115,7 @@ class DeltaFolder:
             if path.endswith(".parquet"):
                 yield from self._stored_actions(path)
             elif path.endswith(".json"):
-                lines = self._read(path).decode().splitlines()
-                yield from (json.loads(line) for line in lines if line.strip())
+                yield from actions_in(self._log.read(path))
 
     def _stored_actions(self, path: str) -> Iterator[dict[str, Any]]:
         import pyarrow.parquet  # noqa: PLC0415 (an extra)
@@ -133,13 +128,6 @@ class DeltaFolder:
         if self._root is not None:
             return os.path.join(self._root, path)
         return self._files.open_input_file(path)
-
-    def _read(self, path: str) -> bytes:
-        if self._root is not None:
-            with open(os.path.join(self._root, path), "rb") as local:
-                return local.read()
-        file = self._files.open_input_file(path)
-        return bytes(file.read(file.size()))
 
     def _listed(self) -> set[str]:
         """The data files of the present version."""
@@ -202,7 +190,7 @@ class DeltaFolder:
     def _found(self, folder: str) -> dict[str, int]:
         """The files in a folder and below it, and their sizes."""
         if self._root is not None:
-            below = files_below(os.path.join(self._root, folder))
+            below = unlinked_files(os.path.join(self._root, folder))
             return {f"{folder}{each.path}": each.size for each in below}
         found = self._files.get_file_info_selector(folder, allow_not_found=True, recursive=True)
         return {each.path: int(each.size) for each in found if int(each.type) == _FILE}

@@ -16,6 +16,9 @@ class SourceEraser(Protocol):
     never stored is cleaned up when the next one is made.
     """
 
+    def check_rewritable(self) -> None:
+        """Refuse, before rows have to be erased, files with columns that could not be written again."""
+
     def plan(self, people: People) -> ErasurePlan | None:
         """Prepare an erasure without changing anything that readers see; None if there are no rows."""
 

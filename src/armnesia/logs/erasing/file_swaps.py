@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.files import Stamp, stamp_if_there, sync_folder
+from armnesia.core.files import Stamp, stamp_if_there, stamp_of, sync_folder
 from armnesia.logs.erasing.plan import FileSwap
 
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
@@ -79,25 +79,27 @@ def _lost_attributes(path: str) -> InvalidLogError:
 
 
 def is_done(swap: FileSwap) -> bool:
-    """Whether a new file has taken its place; refuse a file that somebody else has changed."""
+    """Whether a new file has taken its place."""
+    return stamp_if_there(swap.path) == swap.new
+
+
+def check_swap(swap: FileSwap) -> None:
+    """Refuse a file that somebody else has changed; one that a new file has displaced gets its place back."""
     found, beside = stamp_if_there(swap.path), stamp_if_there(swap.staged)
-    if found == swap.new:
-        if beside not in (None, swap.old):
-            # Killed after the exchange: what was in the place was no longer the old file.
-            _put_back(swap)
-            raise changed(swap.path)
-        return True
-    if found != swap.old:
+    if found == swap.new and beside not in (None, swap.old):
+        # Killed after the exchange: what was in the place was no longer the old file.
+        _put_back(swap)
         raise changed(swap.path)
-    if beside != swap.new:
+    if found not in (swap.new, swap.old):
+        raise changed(swap.path)
+    if found == swap.old and beside != swap.new:
         raise InvalidLogError(
             f"rows of {swap.path!r} cannot be erased: the new file that was prepared is gone or has changed"
         )
-    return False
 
 
 def put_in_place(swap: FileSwap) -> None:
-    """Let a new file take its place, unless somebody has put another one there since `is_done` looked."""
+    """Let a new file take its place, unless somebody has put another one there since `check_swap` looked."""
     # Hadoop keeps checksums beside a file, and refuses one that they do not fit; one without them is read.
     remove(os.path.join(os.path.dirname(swap.path), f".{os.path.basename(swap.path)}.crc"))
     if not _exchange(swap.staged, swap.path):
@@ -176,5 +178,4 @@ def stamp_of_synced(path: str) -> Stamp:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    status = os.stat(path)
-    return Stamp(status.st_size, status.st_mtime_ns)
+    return stamp_of(path)

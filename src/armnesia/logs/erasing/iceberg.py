@@ -19,7 +19,6 @@ from armnesia.logs.erasing.iceberg_folders import names_below
 from armnesia.logs.erasing.iceberg_sharing import refuse_shared_files
 from armnesia.logs.erasing.lake_contents import may_hold_people
 from armnesia.logs.erasing.lake_folders import refuse_links
-from armnesia.logs.erasing.lake_names import named_in, texts_in
 from armnesia.logs.erasing.lake_rows import (
     NAMED,
     NEVER_OVER,
@@ -28,8 +27,10 @@ from armnesia.logs.erasing.lake_rows import (
     check_type,
     marked_rows,
     retention_in,
+    those_that_hold,
     values_of,
 )
+from armnesia.logs.erasing.names_in_texts import named_in, texts_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.lakes.iceberg import (
@@ -193,8 +194,10 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         is_strange = None in strange or may_hold_people(source, [each for each in strange if each], people)
         age = _oldest_age(table)
         remains = list(_sentences(table, current, bool(earlier), bool(old_files), has_entries))
-        remains += [_NOT_LISTED] * (not files.are_all_seen) + [_STRANGE] * is_strange + [NAMED] * is_named
-        remains += [NEVER_OVER] * (bool(earlier) and age is None)
+        is_unseen, is_kept = not files.are_all_seen, bool(earlier) and age is None
+        remains += those_that_hold(
+            {_NOT_LISTED: is_unseen, _STRANGE: is_strange, NAMED: is_named, NEVER_OVER: is_kept}
+        )
         is_purged = files.are_all_seen and not (earlier or old_files or is_strange or is_named)
         state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
         before, after = (plan.version, None) if done is None else done

@@ -88,11 +88,6 @@ class TableFiles:
         every = self._known() | dict(self._referred_by([self._metadata], deleted=True))
         return {location for location, kind in every.items() if kind == DATA and key_of(location) not in live}
 
-    def data_files(self) -> set[str]:
-        """The keys of all data files that a snapshot of the table has."""
-        referred = self._referred_by([self._metadata], deleted=False)
-        return {key_of(location) for location, kind in referred if kind == DATA}
-
     def remove(self, files: Iterable[OldFile], *, until: datetime | None) -> None:
         """Remove old files of the table; those that no metadata have named only if they are of a time."""
         for each in files:
@@ -183,6 +178,17 @@ class TableFiles:
             there = self._io.new_input(path).exists()
             self._entries[path] = list(_entries(manifest, self._io)) if there else None
         return self._entries[path]
+
+
+def data_files_of(table: Any) -> set[str]:
+    """The keys of all files of data and statistics that a snapshot of a table has, by its manifests alone."""
+    metadata, io = table.metadata, table.io
+    manifests = {each.manifest_path: each for one in metadata.snapshots for each in one.manifests(io)}
+    statistics = (*metadata.statistics, *metadata.partition_statistics)
+    found = {key_of(each.statistics_path) for each in statistics}
+    for manifest in manifests.values():
+        found |= {key_of(location) for location, is_deleted in _entries(manifest, io) if not is_deleted}
+    return found
 
 
 def has_deleted_entries(snapshot: Any, io: Any) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from armnesia.logs.erasing.lake_folders import files_below, folders_below
+from armnesia.logs.erasing.lake_folders import unlinked_files, unlinked_folders
 from armnesia.logs.lakes.iceberg import local_path
 
 DATA, MANIFEST, LIST, METADATA = range(4)
@@ -80,7 +80,7 @@ def names_below(table: Any) -> Iterator[str]:
     """The names of all folders at the location of a table, if it is on this machine."""
     root = local_path(str(table.metadata.location))
     if root is not None:
-        yield from folders_below(root)
+        yield from unlinked_folders(root)
 
 
 def _kind_of(location: str) -> int:
@@ -92,7 +92,7 @@ def _files_below(io: Any, folder: str) -> Iterable[tuple[str, int, datetime | No
     """Files in a folder and those below it; None if the storage of pyiceberg cannot list them."""
     root = local_path(folder)
     if root is not None:
-        return files_below(root)
+        return unlinked_files(root)
     if hasattr(io, "fs_by_scheme"):
         return _by_pyarrow(io, folder)
     return _by_fsspec(io, folder) if hasattr(io, "get_fs") else None

@@ -1,10 +1,11 @@
 """Whether other tables of a catalog need the files of an Iceberg table: files can be added to several."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from armnesia.core.errors import UnsupportedError
-from armnesia.logs.erasing.iceberg_files import TableFiles
+from armnesia.logs.erasing.iceberg_files import data_files_of
 from armnesia.logs.erasing.iceberg_folders import key_of
 
 
@@ -13,33 +14,43 @@ def refuse_shared_files(name: str, table: Any, files: Iterable[str]) -> None:
     keys = {key_of(location) for location in files}
     if not keys:
         return
-    try:
-        for other in _others(table):
-            if keys & TableFiles(other).data_files():
-                raise UnsupportedError(
-                    f"files of {name!r} cannot be removed: table {'.'.join(other.name())!r} has some of them"
-                    " as well; erase the rows there, or write one of the tables again"
-                )
-    except UnsupportedError:
-        raise
-    except Exception as error:  # catalogs pass on what databases and servers raise
-        root = f"{key_of(str(table.metadata.location).rstrip('/'))}/"
-        if all(key.startswith(root) for key in keys):
-            return  # files that the table has written itself
+    failures: list[Exception] = []
+    for identifier in _other_tables(table, failures):
+        shared = set[str]()
+        with _noted(failures):
+            shared = keys & data_files_of(table.catalog.load_table(identifier))
+        if shared:
+            raise UnsupportedError(
+                f"files of {name!r} cannot be removed: table {'.'.join(identifier)!r} has some of them as"
+                " well; erase the rows there, or write one of the tables again"
+            )
+    root = f"{key_of(str(table.metadata.location).rstrip('/'))}/"
+    if failures and not all(key.startswith(root) for key in keys):  # others the table has written itself
         raise UnsupportedError(
             f"files of {name!r} cannot be removed: some are outside of the table's location, and it cannot be"
-            f" told whether other tables of the catalog have them ({type(error).__name__})"
-        ) from None
+            f" told whether other tables of the catalog have them ({type(failures[0]).__name__})"
+        )
 
 
-def _others(table: Any) -> Iterator[Any]:
-    """All other tables of the catalog."""
+def _other_tables(table: Any, failures: list[Exception]) -> list[tuple[str, ...]]:
+    """All other tables of the catalog, as far as it lists them."""
     catalog: Any = table.catalog
     waiting: list[tuple[str, ...]] = [()]
+    found: list[tuple[str, ...]] = []
     while waiting:
         namespace = waiting.pop()
-        inner = list(catalog.list_namespaces(namespace))
-        waiting += [each for each in inner if len(each) > len(namespace)]
-        for identifier in catalog.list_tables(namespace) if namespace else ():
-            if tuple(identifier) != tuple(table.name()):
-                yield catalog.load_table(identifier)
+        with _noted(failures):
+            inner = list(catalog.list_namespaces(namespace))
+            waiting += [each for each in inner if len(each) > len(namespace)]
+        with _noted(failures):
+            found += map(tuple, catalog.list_tables(namespace) if namespace else ())
+    return [each for each in found if each != tuple(table.name())]
+
+
+@contextmanager
+def _noted(failures: list[Exception]) -> Iterator[None]:
+    """Go on after a failure; catalogs pass on what databases and servers raise."""
+    try:
+        yield
+    except Exception as error:
+        failures.append(error)

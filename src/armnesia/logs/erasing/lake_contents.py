@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.logs.erasing.file_labels import names_in
+from armnesia.logs.erasing.parquet_dictionaries import named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import named_in_metadata
 from armnesia.logs.erasing.people import People
 from armnesia.logs.files.duckdb_engine import stream
 from armnesia.logs.files.duckdb_values import FileColumn
-from armnesia.logs.lakes.file_groups import FileGroup, StoredColumn
+from armnesia.logs.lakes.file_groups import FileGroup
 from armnesia.logs.lakes.files import places_in
 from armnesia.logs.lakes.snapshot import DataFile
 from armnesia.logs.lakes.source import LakeSource
@@ -40,7 +41,7 @@ def may_hold_people(source: LakeSource, files: Sequence[DataFile], people: Peopl
             return True
         if names_in(part, people) or any(named_in_metadata(part.files, people)):
             return True
-        return _named_in_further_columns(part, people)
+        return any(named_in_dictionaries(part, people)) or _named_in_further_columns(part, people)
     except (ArmnesiaError, OSError):
         return True
 
@@ -60,23 +61,26 @@ def named_in_present_files(source: LakeSource, people: People) -> Iterator[str]:
 
 
 def _named_in_further_columns(source: LakeSource, people: People) -> bool:
-    """Whether people are named in columns of the files that the table does not have any more."""
+    """Whether people may be named in columns of the files that the table does not have any more.
+
+    Nested columns are not looked into.
+    """
     for group in source.groups:
         known = set(places_in(group, source.snapshot).values())
-        for place, column in enumerate(group.columns):
-            if place not in known and any(
-                people.among(labels) for labels in _texts(source, group, place, column)
-            ):
+        for place, stored in enumerate(group.columns):
+            if place in known:
+                continue
+            column = FileColumn(f"f{place}", stored.type, is_text=False)
+            if column.type.endswith("]") or column.type in _NESTED:
+                return True
+            if any(people.among(labels) for labels in _texts(source, group, column)):
                 return True
     return False
 
 
-def _texts(source: LakeSource, group: FileGroup, place: int, column: StoredColumn) -> Iterator[list[str]]:
-    """The distinct values of a column of a group; of nested ones, which name nobody, none."""
-    read = FileColumn(f"f{place}", column.type, is_text=False)
-    if read.type.endswith("]") or read.type in _NESTED:
-        return
-    sql = f"SELECT DISTINCT {read.text()} FROM {group.rows}"
+def _texts(source: LakeSource, group: FileGroup, column: FileColumn) -> Iterator[list[str]]:
+    """The distinct values of a column of a group."""
+    sql = f"SELECT DISTINCT {column.text()} FROM {group.rows}"
     shown = source.snapshot.location
     for rows in stream(sql, dict(group.parameters()), size=CHUNK, shown=shown, format_name="Parquet"):
         yield [text for (text,) in rows if text is not None]

@@ -17,7 +17,7 @@ class LocalFile(NamedTuple):
     changed: datetime
 
 
-def files_below(root: str) -> Iterator[LocalFile]:
+def unlinked_files(root: str) -> Iterator[LocalFile]:
     """All files in a folder and those below it; links are neither followed nor listed."""
     for entry in _entries(root):
         if entry.is_file(follow_symlinks=False):
@@ -26,7 +26,7 @@ def files_below(root: str) -> Iterator[LocalFile]:
             yield LocalFile(_relative(entry.path, root), status.st_size, changed)
 
 
-def folders_below(root: str) -> Iterator[str]:
+def unlinked_folders(root: str) -> Iterator[str]:
     """All folders below a folder, also empty ones."""
     for entry in _entries(root):
         if entry.is_dir(follow_symlinks=False):

@@ -1,6 +1,7 @@
 """What erasures at Delta and Iceberg tables have in common: one commit, after which other rows must stay."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -58,6 +59,9 @@ class LakeEraser(ABC, Generic[Lake]):
     def __init__(self, source: Lake) -> None:
         self._name = str(source.description["location"])
         self._columns = Columns(**source.description["columns"])
+
+    def check_rewritable(self) -> None:
+        """Nothing can be told before: the library of the table writes its files."""
 
     def plan(self, people: People) -> ErasurePlan | None:
         """Look for the rows; nothing is written."""
@@ -163,6 +167,15 @@ class LakeEraser(ABC, Generic[Lake]):
     @abstractmethod
     def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         """Look at what is there, and say what remains."""
+
+
+def those_that_hold(sentences: Mapping[str, object]) -> list[str]:
+    """The sentences of which it was found that they are true.
+
+    >>> those_that_hold({"files remain": ["a.parquet"], "names remain": False})
+    ['files remain']
+    """
+    return [sentence for sentence, holds in sentences.items() if holds]
 
 
 def retention_in(seconds: float) -> timedelta | None:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from armnesia.core.files import open_plain
-from armnesia.logs.erasing.parquet_metadata import DESCRIBING, is_long, names_in_text
+from armnesia.logs.erasing.names_in_texts import named_in
+from armnesia.logs.erasing.parquet_metadata import DESCRIBING
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.staged_files import is_staged
 from armnesia.logs.files.folders import is_left_out
 from armnesia.logs.files.formats import FORMATS
-from armnesia.logs.files.partitions import unescaped
 
 _OTHERS = (
     "other Parquet files in the folders of the source, such as hidden files, backups and files of another"
@@ -100,19 +100,7 @@ def named_in_paths(location: str, paths: Sequence[str], people: People) -> Itera
     while glob.has_magic(root):
         root = os.path.dirname(root)
     parts = {part for path in paths for part in os.path.relpath(path, root).split(os.sep)}
-    names = {name for part in parts for name in _names_in(part) if is_long(name)}
-    if people.among(sorted(names)):
+    values = {part.partition("=")[2] for part in parts}
+    stems = {stem for part in parts for stem in (part.partition(".")[0], os.path.splitext(part)[0])}
+    if named_in(parts | values | stems, people):
         yield _NAMED
-
-
-def _names_in(part: str) -> set[str]:
-    """What may be a name in a part of a path.
-
-    >>> sorted(_names_in("user=ann%20lee"))
-    ['ann lee', 'ann%20lee', 'user', 'user=ann lee', 'user=ann%20lee']
-    >>> "ann" in _names_in("ann.snappy.parquet")
-    True
-    """
-    written = {part, part.partition("=")[2] or part, part.partition(".")[0], os.path.splitext(part)[0]}
-    found = {name for text in written for name in names_in_text(text)}
-    return found | {plain for name in found if (plain := unescaped(name))}

@@ -147,7 +147,7 @@ class DictionaryPages:
                     if pages:
                         self._files[path] = _spliced(*file.column(stored_name, size_of[path]), pages)
                         having.append(path)
-            except (OSError, ValueError, LookupError, TypeError) as error:
+            except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
                 raise InvalidLogError(
                     f"the dictionary of column {stored_name!r} in {path!r} cannot be read"
                     f" ({type(error).__name__}): whether it names people is not known"

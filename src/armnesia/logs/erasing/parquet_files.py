@@ -1,6 +1,8 @@
 """Erasing rows of Parquet files: the files are written again beside the old ones, and take their places."""
 
 import os
+import tempfile
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.file_swaps import (
     changed,
+    check_swap,
     copy_access,
     is_done,
     put_in_place,
@@ -25,7 +28,7 @@ from armnesia.logs.erasing.file_swaps import (
 from armnesia.logs.erasing.other_files import named_in_paths, other_parquet_files
 from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages, named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import describing_files, has_statistics, named_in_metadata
-from armnesia.logs.erasing.parquet_rewriting import write_without
+from armnesia.logs.erasing.parquet_rewriting import write_without, write_without_rows
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, FileSwap, SourceState
 from armnesia.logs.erasing.staged_files import leftovers, staged_path
@@ -57,6 +60,19 @@ class ParquetEraser:
         self._location = str(source.description["location"])
         self._refuse_named_folders()
 
+    def check_rewritable(self) -> None:
+        """Write one of the files that have the same columns, without rows, to a temporary folder.
+
+        Without pyarrow nothing can be told, and nothing can be erased either.
+        """
+        if find_spec("pyarrow") is None:
+            return
+        files = self._source.files.parts or (self._source.files,)
+        tried = {tuple(zip(file.stored_names, file.columns, strict=False)): file for file in reversed(files)}
+        with tempfile.TemporaryDirectory(prefix="armnesia-") as folder:
+            for file in tried.values():
+                write_without_rows(file.paths[0], os.path.join(folder, "tried.parquet"))
+
     def plan(self, people: People) -> ErasurePlan | None:
         """Write the files that name these people again, beside them, and compare them with the old ones."""
         self._remove_leftovers()
@@ -81,9 +97,11 @@ class ParquetEraser:
     def apply(self, plan: ErasurePlan, people: People) -> Erasure:
         """Let the new files take the places of the old ones, each in one step."""
         plan.check(_KIND, self._location)
-        waiting = [swap for swap in plan.files if not is_done(swap)]  # all are checked before the first
+        for swap in plan.files:  # all before the first is put in place
+            check_swap(swap)
         for swap in plan.files:
-            if swap in waiting and not is_done(swap):
+            if not is_done(swap):
+                check_swap(swap)  # once more: the others may have taken long
                 put_in_place(swap)
             remove_old(swap)
         source = self._reopened()
@@ -108,7 +126,7 @@ class ParquetEraser:
     def undo(self, plan: ErasurePlan) -> None:
         """Remove the new files, unless some have taken their places already: the old ones are gone then."""
         plan.check(_KIND, self._location)
-        replaced = sum(stamp_if_there(swap.path) == swap.new for swap in plan.files)
+        replaced = sum(map(is_done, plan.files))
         if replaced:
             raise InvalidInputError(
                 f"an erasure of which files were replaced cannot be undone; {replaced} of"

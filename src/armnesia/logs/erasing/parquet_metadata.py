@@ -87,8 +87,11 @@ def named_in_metadata(files: LogFiles, people: People, others: Collection[str] =
     pairs = ask("SELECT DISTINCT decode(key), value FROM parquet_kv_metadata($files)")
     columns = {name for (name,) in ask("SELECT DISTINCT name FROM parquet_schema($files)")} - _NESTING
     names = {name for key, value in pairs for name in _names_in(key, value)} | columns
-    if people.among(sorted(filter(is_long, names))):  # without the key, which may be a name
-        yield "key-value metadata of files may name people; write the files again without them"
+    if people.among(sorted(filter(is_long, names))):
+        yield (
+            "key-value metadata or names of columns of files may name people; write the files again without"
+            " them"
+        )
 
 
 def _names_in(key: str, value: bytes) -> set[str]:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,22 @@ def write_without(path: str, target: str, positions: IntArray) -> None:
     out, and a file of which none stays has its columns and no rows. Refused is a file whose columns would
     become others, as with types that pyarrow does not write.
     """
+    _write(path, target, lambda file, schema: _kept_rows(file, schema, positions))
+
+
+def write_without_rows(path: str, target: str) -> None:
+    """Write a file with the same columns and no rows, none of which is read; refuse as `write_without`."""
+    _write(path, target, lambda _file, _schema: ())
+
+
+def _write(path: str, target: str, kept_rows: Callable[[Any, Any], Iterable[Any]]) -> None:
     parquet = _parquet()
     try:
         with parquet.ParquetFile(path) as file:
             layout = _Layout(file)
             schema = with_plain_types(file.schema_arrow)
             with parquet.ParquetWriter(target, schema, **layout.options(parquet)) as writer:
-                for rows in _kept_rows(file, schema, positions):
+                for rows in kept_rows(file, schema):
                     writer.write_table(rows, row_group_size=len(rows))
                 if layout.metadata:
                     writer.add_key_value_metadata(layout.metadata)

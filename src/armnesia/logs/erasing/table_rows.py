@@ -26,6 +26,9 @@ class TableEraser(ABC, Generic[Connection]):
         self._table = source.quoted_table
         self._read = source.named_to_read()
 
+    def check_rewritable(self) -> None:
+        """Nothing is written again: databases delete rows."""
+
     def plan(self, people: People) -> ErasurePlan | None:
         """Look for the rows; nothing of the table is changed."""
         with self._connected() as connection:

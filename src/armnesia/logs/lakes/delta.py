@@ -230,19 +230,30 @@ class DeltaLog:
 
     def actions_of(self, version: int) -> list[dict[str, Any]] | None:
         """The actions of a commit; None if its file is gone."""
-        path = f"_delta_log/{version:020}.json"
         try:
-            if self._is_local:
-                with open(os.path.join(self._uri, path), encoding="utf-8") as file:
-                    text = file.read()
-            else:
-                file = self._remote_file(path)
-                text = file.read(file.size()).decode()
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            return actions_in(self.read(f"_delta_log/{version:020}.json"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             raise self._refused(f"commit {version} cannot be read ({type(error).__name__})") from None
+
+    def read(self, path: str) -> bytes:
+        """What a file in the folder holds."""
+        if self._is_local:
+            with open(os.path.join(self._uri, path), "rb") as local:
+                return local.read()
+        file = self._remote_file(path)
+        return bytes(file.read(file.size()))
+
+
+def actions_in(data: bytes) -> list[dict[str, Any]]:
+    """The actions in a file of the log, one in each line.
+
+    >>> [set(each) for each in actions_in('{"txn": "ann\\u2028lee"}\\n{"commitInfo": {}}\\n'.encode())]
+    [{'txn'}, {'commitInfo'}]
+    """
+    # Not by splitlines(), which also splits at characters that a name in the statistics may have.
+    return [json.loads(line) for line in data.decode().split("\n") if line.strip()]
 
 
 def _columns(fields: list[dict[str, Any]], partitions: list[str], mode: str) -> Iterator[TableColumn]:

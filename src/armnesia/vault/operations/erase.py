@@ -29,7 +29,6 @@ from armnesia.logs import Source
 from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
-from armnesia.logs.erasing.rewritable_files import check_rewritable
 from armnesia.logs.manifests import Changes
 from armnesia.logs.tables.sqlite import roll_back_interrupted_write
 from armnesia.vault.configuration import Configuration
@@ -75,7 +74,7 @@ def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention
     configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
     for each in sources:
         # Afterwards, what cannot be written again matters only in files with rows to be erased.
-        check_rewritable(_checked_source(each, configuration, purge=purge))
+        _checked_eraser(each, configuration, purge=purge).check_rewritable()
 
 
 def _erasable_sources(
@@ -91,23 +90,22 @@ def _erasable_sources(
     return configuration, sources
 
 
-def _checked_source(
+def _checked_eraser(
     each: CountedSource, configuration: Configuration, *, purge: bool, finish_writes: bool = True
-) -> Source:
-    """Open a source; refuse one where rows could not be erased, or files that hold them not be removed.
+) -> SourceEraser:
+    """Open an eraser; refuse a source where rows could not be erased, or files that hold them not be removed.
 
     With `finish_writes`, a write that was cut short, as of an erasure that was killed, is rolled back first:
     SQLite does not read the file before.
     """
     if finish_writes:
         roll_back_interrupted_write(str(each.address["location"]))
-    source = _reopened(each, configuration)
-    eraser = _eraser_of(source)
+    eraser = _eraser_of(_reopened(each, configuration))
     with suppress(ChangedSourceError):  # which is refused where it matters, or finished
         _refuse_uncounted(each, each.reopened_counted(configuration)[1])
     if purge:
         eraser.with_removals(eraser.empty_plan())
-    return source
+    return eraser
 
 
 def erase_at_sources(
@@ -122,7 +120,7 @@ def erase_at_sources(
     with _alone(connection):
         for each in sources:  # before any is touched
             with suppress(UnsupportedError):  # of one source alone
-                _checked_source(each, configuration, purge=False)
+                _checked_eraser(each, configuration, purge=False)
         run = _Run.begin(connection)
         run.count_before()
         for number in run.order():
@@ -150,7 +148,7 @@ def preview_erasure(connection: VaultConnection) -> ErasurePreview:
     """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
     configuration, sources = _erasable_sources(connection, purge=False, ignore_retention=False)
     for each in sources:
-        _checked_source(each, configuration, purge=False, finish_writes=False)
+        _checked_eraser(each, configuration, purge=False, finish_writes=False)
     run = _Run.begin(connection)
     return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
 

@@ -20,7 +20,6 @@ from armnesia.core.messages import listed
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.erasing import open_eraser
-from armnesia.logs.erasing.rewritable_files import check_rewritable
 from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results.ingested import Ingested
@@ -154,7 +153,7 @@ def ingest(
 def _warn_of_unerasable(source: Source) -> None:
     """Warn of a source that no erasure can delete rows at: as long as it is counted, all are refused."""
     try:
-        open_eraser(source)
+        eraser = open_eraser(source)
     except (UnsupportedError, InvalidLogError) as error:
         warnings.warn(
             "this vault may erase rows at its sources, but cannot at this one, and armnesia erase is refused"
@@ -163,7 +162,7 @@ def _warn_of_unerasable(source: Source) -> None:
         )
         return
     try:
-        check_rewritable(source)
+        eraser.check_rewritable()
     except InvalidLogError as error:
         warnings.warn(
             "this vault may erase rows at its sources, but not in files with such columns as this"

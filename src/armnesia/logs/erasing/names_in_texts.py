@@ -1,18 +1,18 @@
-"""Names of people in what a lake's table says of itself, and in the names of its folders and files."""
+"""Names of people in what a lake's table says of itself, and in the names of folders and files."""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from armnesia.logs.erasing.parquet_metadata import names_in_text
+from armnesia.logs.erasing.parquet_metadata import is_long, names_in_text
 from armnesia.logs.erasing.people import People
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PIECE = re.compile(r"[^-_./=:#]+")
 _MOST_PIECES = 12
-_SHORTEST_NAME, _SHORTEST_NUMBER, _SHORTEST_PART = 3, 5, 7
-"""Shorter names, numbers, and numbers that are part of a word stand there by chance; files are numbered."""
+_SHORTEST_PART = 7
+"""Numbers of fewer digits that are part of a word stand there by chance; files are numbered."""
 
 
 def named_in(texts: Iterable[str], people: People) -> bool:
@@ -55,10 +55,9 @@ def _names_in(text: str) -> set[str]:
         longest = len(pieces) if len(pieces) <= _MOST_PIECES else 1
         for at, (start, _) in enumerate(pieces):
             parts |= {word[start:end] for _, end in pieces[at : at + longest]}
-    numbers = {name for name in words if _is_long(name, _SHORTEST_NUMBER)}
-    return numbers | {name for name in parts if _is_long(name, _SHORTEST_PART)}
+    return {*filter(is_long, words), *filter(_is_long_part, parts)}
 
 
-def _is_long(name: str, digits: int) -> bool:
+def _is_long_part(name: str) -> bool:
     number = name.lstrip("+-")
-    return len(number.lstrip("0")) >= digits if number.isdigit() else len(name) >= _SHORTEST_NAME
+    return len(number.lstrip("0")) >= _SHORTEST_PART if number.isdigit() else is_long(name)
