@@ -77,6 +77,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("tokens",),
         ("running",),
         ("api",),
+        ("direct",),
         ("opendsr",),
         ("pages",),
         ("app", "client"),

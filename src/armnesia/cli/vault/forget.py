@@ -24,6 +24,7 @@ from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
 from armnesia.vault import EXTERNAL, SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
+from armnesia.vault.ledger.certificate_text import LATER_ROWS
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
@@ -199,6 +200,8 @@ def _external_lines(body: Mapping[str, Any], erased: str, *, may_erase: bool) ->
     at_source = body["source"]["state"]
     if at_source == "untouched":
         at_source += "; run armnesia erase" if may_erase else "; delete the rows there, then ingest it again"
+    else:
+        at_source += f"; {LATER_ROWS}"
     return [f"In the vault: {erased}", f"At the source: {at_source}"]
 
 

@@ -47,6 +47,9 @@ _ABOUT_OTHERS = (
 )
 _MOST_NAMES = 10
 
+LATER_ROWS = "rows that came there later are not covered"
+"""What an erasure at a source leaves open; `verify` and `erase` look for such rows."""
+
 
 def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
     """The claims of the certificate of a ledger entry; the guarantee is the entry's `level` and `budget`.
@@ -142,7 +145,7 @@ def _source_lines(claim: Mapping[str, Any] | None) -> list[str]:
     if claim is None:
         return []
     entries = [f"{own['entry']}" for own in claim["versions"] if own["entry"] is not None]
-    by = f", by ledger entry {', '.join(entries)}" if entries else ""
+    by = f", by ledger entry {', '.join(entries)}; {LATER_ROWS}" if entries else ""
     remains = [f"  - {sentence}" for sentence in claim["remains"]]
     return [f"Source: {claim['state']}{by}", *(["Remains at the source:", *remains] if remains else [])]
 

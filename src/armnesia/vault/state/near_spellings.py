@@ -43,8 +43,8 @@ _AROUND = [wrapping.split("{}") for wrapping in (*_SPACES, *_WRAPPINGS)]
 _MAIL = "mailto:"
 _CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), *map(ord, _INVISIBLE)])
 """For `str.translate`: invisible and control characters are dropped."""
-_INSERTED = (" ", "-", "_", ".")
-_SEPARATORS = (*_INSERTED, "\u00a0")
+_ADDED = (" ", "-", "_", ".")
+_SEPARATORS = (*_ADDED, "\u00a0")
 _BETWEEN = ("", " ", "  ", "\u00a0", "_", "-", ".")
 _SEPARATED = re.compile(r"[\s_.-]+")
 _LISTED = re.compile("[,;]")
@@ -278,7 +278,7 @@ def _one_separator_changed(name: str) -> Iterator[str]:
             yield from (f"{before}{other}{after}" for other in _SEPARATORS)
     for place in range(len(name) + 1):
         before, after = name[:place], name[place:]
-        yield from (f"{before}{one}{after}" for one in _INSERTED)
+        yield from (f"{before}{one}{after}" for one in _ADDED)
     yield from _each_of_a_kind(name, "".join(_SEPARATORS))
 
 
