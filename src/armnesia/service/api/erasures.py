@@ -29,6 +29,9 @@ class Erasure(Body):
     )
 
 
+_DEFAULTS = Erasure()
+
+
 @router.post(
     "/v1/erasures",
     summary="Erase rows of forgotten people at their sources",
@@ -36,7 +39,7 @@ class Erasure(Body):
     **access(Role.OPERATOR, 409, answers={202: {"model": SourceErasures, "description": "It is begun."}}),
 )
 async def create_erasure(
-    request: Request, token: Caller, body: Erasure, idempotency_key: IdempotencyKey = None
+    request: Request, token: Caller, body: Erasure = _DEFAULTS, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Begin an erasure for everybody who is forgotten; `GET /v1/erasures` says how far it is."""
     service = service_of(request)
