@@ -25,7 +25,8 @@ class Erasure(Body):
     """How far to go."""
 
     purge: bool = Field(
-        True, description="Also remove what still holds the rows, as far as the retention of a table allows."
+        default=True,
+        description="Also remove what still holds the rows, as far as the retention of a table allows.",
     )
 
 
