@@ -1,13 +1,14 @@
 """The types of answers have exactly the keys that the service sends, and the values are of these types."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
 from pydantic import TypeAdapter
 
 from armnesia.service import answer_types
-from armnesia.vault import Configuration, UserType
+from armnesia.vault import Configuration, UserType, Vault
 from tests.databases import Place
 from tests.service.servers import CONFIGURATION, PEOPLE, Served, serving
 
@@ -63,3 +64,16 @@ def test_another_key_is_noticed() -> None:
     for wrong in ({"head": "1:ab", "more": 1}, {}, {"head": 1}):
         with pytest.raises((ValueError, AssertionError), match=r"validation error|does not have all keys"):
             check("LedgerHead", wrong)
+
+
+@pytest.mark.filterwarnings("ignore:this vault was succeeded")
+def test_a_deletion_says_that_the_vault_was_succeeded(sqlite_place: Place, tmp_path: Path) -> None:
+    with serving(sqlite_place) as service, service.client() as client:
+        assert "successors" not in client.forget(PEOPLE[:1])
+        new = f"sqlite:///{tmp_path}/new.db"
+        with Vault.create(new, successor_of=sqlite_place.url, successor_keys=sqlite_place.keys) as successor:
+            made = successor.identity().vault
+        done = client.forget(PEOPLE[1:2])
+        check("DeletionDone", done)
+        assert done["successors"] == [made]
+        assert client.forget(PEOPLE[1:2])["successors"] == [made]

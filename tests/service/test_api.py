@@ -94,6 +94,21 @@ def test_a_body_that_is_no_request(served: Served, content: bytes) -> None:
             assert answer.json()["type"].endswith(":invalid-request")
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml", None])
+def test_a_body_that_was_not_sent_as_json(served: Served, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    with served.http() as http:
+        for path in ("/v1/deletions", "/v1/records"):
+            answer = http.post(path, content=b'{"users": ["cem-4711"]}', headers=headers)
+            assert (answer.status_code, answer.json()["type"].split(":")[-1]) == (422, "invalid-request")
+            (error,) = answer.json()["errors"]
+            assert error == {
+                "at": "body",
+                "message": "must be JSON, sent with Content-Type: application/json",
+            }
+        assert http.post("/v1/deletions", json={"users": ["cem-4711"]}).json()["repeated"] is False
+
+
 @pytest.mark.parametrize(
     ("path", "content"),
     [

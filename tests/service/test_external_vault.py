@@ -326,6 +326,27 @@ def test_a_managed_vault_has_no_sources(sqlite_place: Place) -> None:
         assert refused.value.kind == "no-permission"
 
 
+@pytest.mark.parametrize(("content", "purge"), [(b"", True), (b"{}", True), (b'{"purge": false}', False)])
+def test_an_erasure_without_a_body_has_the_defaults(
+    served: Served, monkeypatch: pytest.MonkeyPatch, content: bytes, purge: bool
+) -> None:
+    asked: list[dict[str, Any]] = []
+    erase = Vault.erase_at_sources
+
+    def noted(vault: Vault, **options: Any) -> Any:
+        asked.append(options)
+        return erase(vault, **options)
+
+    monkeypatch.setattr(Vault, "erase_at_sources", noted)
+    with served.client() as client, served.http() as http:
+        client.forget(PEOPLE[:1])
+        assert http.post("/v1/erasures", content=b"purge=false").status_code == 422
+        headers = {"Content-Type": "application/json"} if content else {}
+        assert http.post("/v1/erasures", content=content, headers=headers).status_code == 202
+        assert wait_for_erasure(served)["pending"] == 0
+    assert [options["purge"] for options in asked] == [purge]
+
+
 def test_the_writer_does_not_wait_for_an_erasure(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     erase = Vault.erase_at_sources

@@ -46,9 +46,10 @@ class ConfidenceLearner(MeanAndCountLearner):
             return self
         totals = np.unique(statistics.total)
         if len(totals) != 1 or totals[0] == 0:
+            pooled = ", or bind to the log of all decisions (decisions.pooled)" if len(totals) > 1 else ""
             raise InvalidInputError(
                 "confidence can be bound as 1/N only where every data set has the same N > 0;"
-                f" got N = {totals.tolist()[:3]}; give confidence instead"
+                f" got N = {totals.tolist()[:3]}; give confidence instead{pooled}"
             )
         return replace(self, confidence=1 / int(totals[0]), bound_to=int(totals[0]))
 

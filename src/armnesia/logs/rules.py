@@ -302,6 +302,16 @@ def integer_of(user: Any) -> str | None:
     return UserType.INTEGER.normalised(label_text(user) or "") or None
 
 
+def other_spellings(users: Iterable[Hashable]) -> set[str]:
+    """The integers among these users, as programs spell them.
+
+    >>> sorted(other_spellings(["116", "7.0", "ann"]))
+    ['116', '116.0', '7', '7.0']
+    """
+    integers = [integer for integer in map(integer_of, users) if integer is not None]
+    return {text for integer in integers for text in (integer, f"{integer}.0")}
+
+
 def unknown_users(users: Iterable[Hashable], labels: Iterable[Any] = ()) -> InvalidInputError:
     """Refuse a request for users of whom the log has no rows; `labels` are users that it may have instead.
 

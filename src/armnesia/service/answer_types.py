@@ -89,6 +89,8 @@ class DeletionDone(DeletionSummary):
     erasure_steps: str | None
     fallback_because: str | None
     may_be_without_user: bool
+    successors: NotRequired[list[str]]
+    """The ids of the vaults that succeeded this one, if any did: forget there as well."""
     certificate: dict[str, Any]
 
 

@@ -122,7 +122,6 @@ KINDS = {
     ),
     "body-too-large": Kind(413, "The body of the request is larger than this service takes."),
     "batch-too-large": Kind(413, "The request has more names or rows than this service takes at once."),
-    "unsupported-media-type": Kind(415, "The body of the request must be application/json."),
     "unknown-host": Kind(
         421, "The request is addressed to a name that is not one of this service; --host-name declares it."
     ),
@@ -188,7 +187,6 @@ _BY_STATUS = {
     404: "not-found",
     405: "method-not-allowed",
     413: "body-too-large",
-    415: "unsupported-media-type",
 }
 
 

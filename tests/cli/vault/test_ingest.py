@@ -147,7 +147,7 @@ def test_corrected_rows_replace_those_with_their_ids(run: Any) -> None:
     run("ingest", "log.csv", "--id-column", "id")
     refused = run("ingest", "corrected.csv", "--id-column", "id")
     assert refused.code == 2
-    assert "need replace=True (--replace)" in refused.err
+    assert "need replace=True (--replace), unless this export is older than the correction" in refused.err
     replace = ("ingest", "corrected.csv", "--id-column", "id", "--replace")
     would = run(*replace, "--dry-run").out
     assert "3 rows: 1 would be added, 1 would be replaced, 1 already there, 0 of forgotten people or" in would
@@ -163,6 +163,9 @@ def test_corrected_rows_replace_those_with_their_ids(run: Any) -> None:
     assert "rows replaced by corrections" in run("status").out
     without_ids = run("ingest", "corrected.csv", "--replace")
     assert (without_ids.code, "corrections need the id column" in without_ids.err) == (2, True)
+    older = run("ingest", "log.csv", "--id-column", "id")
+    assert older.code == 2
+    assert "older than the correction: then leave these rows out; nothing was ingested" in older.err
 
 
 def test_rows_of_forgotten_records_are_not_called_those_of_people(run: Any) -> None:

@@ -41,7 +41,10 @@ REFUSALS = {
     ),
     "no names to readmit": (("readmit",), "name people or records by one of --user (repeatable), --file"),
     "no request to show": (("certificate", "show"), "name people or records by one of --user"),
-    "a second init": (("init",), "there are keys at 'vault.db.keys' already"),
+    "a second init": (
+        ("init",),
+        "there is already a vault at 'vault.db', and there are keys at 'vault.db.keys' already",
+    ),
     "a second init with other keys": (("init", "--keys", "other"), "there is already a file 'vault.db'"),
     "no such kind of address": (("status", "--url", "mysql://me:secret@host/db"), "got 'mysql://…'"),
     "no vault": (("status", "--url", "sqlite:///no.db"), "there is no vault at 'no.db'"),

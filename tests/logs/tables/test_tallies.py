@@ -74,6 +74,7 @@ def test_it_refuses_the_same_in_the_same_words(stored: Store) -> None:
         lambda log: log.by("page"),
         lambda log: log.by("country", at_most=1),
         lambda log: log.by("country").request(user="nobody"),
+        lambda log: log.by("country").request(user="7.0"),
     ):
         assert refusal(lambda ask=ask: ask(log)) == refusal(lambda ask=ask: ask(read))  # type: ignore[misc]
     assert refusal(lambda: added_up(source, where=wrong)) == refusal(

@@ -61,6 +61,17 @@ def test_one_person_from_preview_to_certificate(served: Served, client: PageClie
         assert words in printed
 
 
+@pytest.mark.filterwarnings("ignore:this vault was succeeded")
+def test_the_page_says_that_the_vault_was_succeeded(sqlite_place: Place, tmp_path: Path) -> None:
+    with serving(sqlite_place) as served, at_the_page(served) as client:
+        assert "was succeeded" not in client.confirm(client.preview(PEOPLE[0])).text
+        new, keys = f"sqlite:///{tmp_path}/new.db", sqlite_place.keys
+        with Vault.create(new, successor_of=sqlite_place.url, successor_keys=keys) as successor:
+            made = successor.identity().vault
+        answer = client.confirm(client.preview(PEOPLE[1])).text
+        assert f"This vault was succeeded by the vault {made}, which knows its own requests only" in answer
+
+
 def test_the_button_answers_once(served: Served, client: PageClient) -> None:
     previewed = client.preview(PEOPLE[1])
     first, second = client.confirm(previewed), client.confirm(previewed)

@@ -1,6 +1,7 @@
 """Mistakes that people make: told in one sentence before anything is written, or no mistakes any more."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,31 @@ def test_the_certificate_may_be_looked_at_when_the_vault_is_closed(place: Place)
         )
     for done in (one, several):
         assert done.certificate.verify(keys) == []
+
+
+def test_a_closed_vault_says_that_it_is_closed(place: Place, tmp_path: Path) -> None:
+    vault = filled(place)
+    vault.close()
+    vault.close()
+    calls: list[Callable[[], Any]] = [
+        *(vault.decide, vault.status, vault.verify, vault.compact, vault.finish, vault.ledger),
+        lambda: vault.forget(users=["ann"]),
+        lambda: vault.ingest(LOG, user="who", id="id"),
+        lambda: vault.export(tmp_path / "export.json"),
+    ]
+    for call in calls:
+        with pytest.raises(VaultError, match=r"^the vault '.*' is closed; open it again$"):
+            call()
+    with place.open() as again:
+        assert again.verify().holds
+
+
+def test_a_vault_that_another_connection_holds_open_is_closed_all_the_same(place: Place) -> None:
+    with filled(place):
+        vault = place.open()
+        vault.close()
+        with pytest.raises(VaultError, match="is closed; open it again"):
+            vault.decide()
 
 
 def test_a_head_may_be_given_as_it_is_printed(place: Place) -> None:

@@ -18,6 +18,8 @@ from armnesia.vault import (
     EXTERNAL,
     Certificate,
     Configuration,
+    ForgetRequest,
+    Forgotten,
     Keyring,
     LedgerCopy,
     PublicKeys,
@@ -451,7 +453,15 @@ def test_changes_of_a_vault_that_was_succeeded_are_warned_of(place: Place, new_p
     succeed(place, new_place).close()
     with place.open() as old:
         with pytest.warns(UserWarning, match="was succeeded by the vault .*: forget there as well"):
-            old.forget(users=["ann"])
+            done = old.forget(users=["ann"])
+        with pytest.warns(UserWarning, match="forget there as well"):
+            again = old.forget(users=["ann"])
+        with pytest.warns(UserWarning, match="forget there as well"):
+            (one_of_many,) = old.forget_many([ForgetRequest(users=["bob"])])
+        assert isinstance(one_of_many, Forgotten)
+        assert again.repeated
+        for each in (done, again, one_of_many):
+            assert each.to_dict()["successors"] == list(old.configuration.successors)
         with pytest.warns(UserWarning, match="was succeeded by the vault .*: rows that come in here do not"):
             old.ingest(LOG, user="who", id="id")
         assert len(old.configuration.successors) == 1

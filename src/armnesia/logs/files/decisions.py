@@ -97,7 +97,10 @@ class FileDecisions(Decisions):
         found = self._tallies("decisions", "user", "true", found=lookup)
         known = {text for text, *_ in found}
         if len(known) < len(user_of):
-            raise rules.unknown_users(user for text, user in user_of.items() if text not in known)
+            unknown = [user for text, user in user_of.items() if text not in known]
+            lookup = self.files.of_labels("user", rules.other_spellings(unknown))
+            spelled = {text for text, *_ in self._tallies("decisions", "user", "true", found=lookup)}
+            raise rules.unknown_users(unknown, sorted(spelled))
         return self._request(found)
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:

@@ -70,11 +70,8 @@ class FileLog(Log):
 
     def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
         """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
-        integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
-        texts = {text for integer in integers for text in (integer, f"{integer}.0")}
-        found = self._query(
-            "SELECT DISTINCT user_text FROM decisions ORDER BY 1", found=self.source.of_labels("user", texts)
-        )
+        lookup = self.source.of_labels("user", rules.other_spellings(users))
+        found = self._query("SELECT DISTINCT user_text FROM decisions ORDER BY 1", found=lookup)
         return [text for (text,) in found]
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:

@@ -55,9 +55,9 @@ class TableLog(Log):
 
     def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
         """Users of the log that are the same integers as these, as far as programs spell them otherwise."""
-        integers = [integer for integer in map(rules.integer_of, users) if integer is not None]
-        texts = {text for integer in integers for text in (integer, f"{integer}.0")}
-        return sorted({each.user for each in self._tallies_of(texts) if each.user is not None})
+        return sorted(
+            {each.user for each in self._tallies_of(rules.other_spellings(users)) if each.user is not None}
+        )
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         raise _no_order()
@@ -111,8 +111,15 @@ class TableDecisions(Decisions):
         found = [each for each in every if each.user is not None]
         known = {each.user for each in found}
         if len(known) < len(wanted):
-            raise rules.unknown_users(user for text, user in wanted.items() if text not in known)
+            unknown = [user for text, user in wanted.items() if text not in known]
+            raise rules.unknown_users(unknown, self._spelled_otherwise(unknown))
         return _request(found, self._sums(found))
+
+    def _spelled_otherwise(self, users: Iterable[Hashable]) -> list[str]:
+        """As of a log in a table."""
+        texts = rules.other_spellings(users)
+        found = self.source.tallies(self.statistics.reward_range, users=texts)
+        return sorted({each.user for each in found if each.user is not None})
 
     def _request_of_rows(self, rows: list[int]) -> DeletionRequest:
         raise _no_order()

@@ -25,8 +25,12 @@ class Erasure(Body):
     """How far to go."""
 
     purge: bool = Field(
-        True, description="Also remove what still holds the rows, as far as the retention of a table allows."
+        default=True,
+        description="Also remove what still holds the rows, as far as the retention of a table allows.",
     )
+
+
+_DEFAULTS = Erasure()
 
 
 @router.post(
@@ -36,7 +40,7 @@ class Erasure(Body):
     **access(Role.OPERATOR, 409, answers={202: {"model": SourceErasures, "description": "It is begun."}}),
 )
 async def create_erasure(
-    request: Request, token: Caller, body: Erasure, idempotency_key: IdempotencyKey = None
+    request: Request, token: Caller, body: Erasure = _DEFAULTS, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Begin an erasure for everybody who is forgotten; `GET /v1/erasures` says how far it is."""
     service = service_of(request)

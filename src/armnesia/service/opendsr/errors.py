@@ -5,7 +5,7 @@ from fastapi.responses import JSONResponse
 from armnesia.service.problems import KINDS, Problem
 
 PREFIX = "/v2/"
-_AS_400 = {405, 409, 413, 415, 422}
+_AS_400 = {405, 409, 413, 422}
 """What the specification wants told as 400; others, such as 401 and 404, say more."""
 
 

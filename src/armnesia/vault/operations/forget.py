@@ -349,6 +349,7 @@ def _forgotten(
         erasure_steps=None if erased else connection.database.erasure_steps,
         fallback_because=deletion.outcome.fallback_because,
         may_be_without_user=deletion.may_be_without_user,
+        successors=answered.before.configuration.successors,
     )
 
 
@@ -449,6 +450,7 @@ def _repeated(connection: VaultConnection, state: State, target: ErasureTarget) 
         decided_again=0 if state.configuration.by else None,
         pending_because=connection.database.erasure_obstacle if pending else None,
         erasure_steps=connection.database.erasure_steps if pending else None,
+        successors=state.configuration.successors,
     )
 
 

@@ -56,6 +56,8 @@ class Forgotten:
     """Whether some of the people had no rows, while the vault holds rows without a user."""
     not_held: tuple[str, ...] = ()
     """The names that had no rows, unless the request was answered before; in no ledger entry and no JSON."""
+    successors: tuple[str, ...] = ()
+    """The vaults that succeeded this one: they know nothing of this request, so forget there as well."""
 
     @property
     def records(self) -> int:
@@ -86,6 +88,7 @@ class Forgotten:
             "erasure_steps": self.erasure_steps,
             "fallback_because": self.fallback_because,
             "may_be_without_user": self.may_be_without_user,
+            **({"successors": list(self.successors)} if self.successors else {}),
             "certificate": self.certificate.to_dict(),
         }
 

@@ -53,7 +53,10 @@ _AT_ONCE = 10_000
 class ManagedRecords(Records):
     """The rows themselves are in the table `record`."""
 
-    corrections: ClassVar[str] = "rows that were corrected at their source need replace=True (--replace)"
+    corrections: ClassVar[str] = (
+        "rows that were corrected at their source need replace=True (--replace), unless this export is older"
+        " than the correction: then leave these rows out"
+    )
 
     def __init__(self, layout: RecordLayout = MANAGED_LAYOUT) -> None:
         self.layout = layout

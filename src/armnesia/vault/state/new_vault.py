@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from armnesia.core.errors import VaultError, refuse_first
@@ -29,7 +29,7 @@ def creating_vault(
     The caller pins the head afterwards. Without `save_keys` the file of the keys is there already.
     """
     if save_keys:
-        _refuse_existing_keys(keys_path)
+        _refuse_existing_keys(url, keys_path, timeout=timeout)
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undo:
         undo.callback(database.discard)
@@ -49,7 +49,7 @@ def creating_vault(
 
 def refuse_existing_vault(url: str, keys_path: Path, *, timeout: float) -> None:
     """Refuse a place where there is a vault, or where none can be made; nothing is left there."""
-    _refuse_existing_keys(keys_path)
+    _refuse_existing_keys(url, keys_path, timeout=timeout)
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undo:
         undo.callback(database.discard)
@@ -57,10 +57,15 @@ def refuse_existing_vault(url: str, keys_path: Path, *, timeout: float) -> None:
             raise VaultError(f"there is already a vault at {database.location!r}")
 
 
-def _refuse_existing_keys(path: Path) -> None:
+def _refuse_existing_keys(url: str, path: Path, *, timeout: float) -> None:
     """Refuse a place where the keys or the pinned head of another vault are."""
     pinned_head = pinned_head_of(path.absolute())
     if path.exists():
+        if (location := _vault_at(url, timeout)) is not None:
+            raise VaultError(
+                f"there is already a vault at {location!r}, and there are keys at {str(path)!r} already: a"
+                " vault is created once; another one needs an address of its own"
+            )
         complete = pinned_head.read() is not None  # it is written last
         hint = (
             ""
@@ -69,10 +74,17 @@ def _refuse_existing_keys(path: Path) -> None:
         )
         raise VaultError(
             f"there are keys at {str(path)!r} already: a vault is created once; if they are those of another"
-            f" vault, name a new file with --keys{hint}"
+            f" vault, name a new file with --keys (of a copy: --new-keys){hint}"
         )
     if os.path.lexists(pinned_head.path):
         raise VaultError(
             f"there is a pinned head at {str(pinned_head.path)!r}, of a vault whose keys are not there; a new"
             " vault would be older than it: bring the keys back, or move the file away if that vault is gone"
         )
+
+
+def _vault_at(url: str, timeout: float) -> str | None:
+    """Where a vault is at this address; None if there is none, or if nobody can tell."""
+    with suppress(VaultError), closing(open_database(url, timeout=timeout)) as database:
+        return database.location if database.has_vault() else None
+    return None

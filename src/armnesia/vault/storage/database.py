@@ -137,6 +137,8 @@ class Database(ABC):
     erasure_obstacle: str = ""
     """Why the last `erase` or `compact` left deleted bytes in the files, in words; empty if it left none."""
 
+    is_closed: bool = False
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
         """Begin a transaction that sees one snapshot of the vault."""
@@ -198,6 +200,11 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+
+    def refuse_closed(self) -> None:
+        """Refuse to work on a database that was closed."""
+        if self.is_closed:
+            raise database_error(self.location, "is closed; open it again")
 
     def back_up(self, path: str) -> Row:
         """Copy the vault into a new file; return the length and the hash of the copy's ledger.

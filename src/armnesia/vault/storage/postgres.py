@@ -420,6 +420,7 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Close the connection."""
+        self.is_closed = True
         self._connection.close()
 
     @contextmanager
@@ -449,6 +450,7 @@ class PostgresDatabase(Database):
     @contextmanager
     def _translating_errors(self) -> Iterator[None]:
         """Turn errors into one sentence. The server's text may quote a row, so only its code is shown."""
+        self.refuse_closed()
         try:
             yield
         except self._psycopg.Error as error:

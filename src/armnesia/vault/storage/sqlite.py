@@ -610,6 +610,7 @@ class SqliteDatabase(Database):
                     with self._queue.turn(0) as is_own_turn:
                         if is_own_turn:
                             self._empty_log()
+        self.is_closed = True
         self._queue.close()
         self._connection.close()
         self._file.close()
@@ -706,6 +707,7 @@ class SqliteDatabase(Database):
     @contextmanager
     def _translating_errors(self) -> Iterator[None]:
         """Turn SQLite's errors into one sentence; they name tables and columns, not values."""
+        self.refuse_closed()
         try:
             yield
         except sqlite3.Error as error:
