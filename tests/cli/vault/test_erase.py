@@ -65,9 +65,12 @@ def test_rows_are_erased_later(run: Any, external: Path) -> None:
     before = contents(external.parent)
     (source,) = run("erase", "--status", "--json").json["sources"]
     assert (source["state"], source["pending"], source["entry"]) == ("untouched", 1, None)
+    waits = "Source 1: 1 request since: run armnesia erase\n"
+    assert waits in run("erase", "--status").out
     assert contents(external.parent) == before
     printed = run("erase")
     assert printed.code == 0
+    assert waits not in printed.out
     assert "purged" in printed.out
     assert "Remains at source 1: copies of the files remain" in printed.out
     assert "u1" not in people(external)
@@ -85,7 +88,10 @@ def test_nothing_is_erased_without_permission(run: Any, parquet: Path) -> None:
         assert "armnesia init --url NEW --external --may-erase-at-source --successor-of" in refused.err
         assert refused.err.count("\n") == 1
     assert contents(parquet.parent) == before
-    assert "without that permission" in run("erase", "--status").out
+    run("forget", "--user", "u1")
+    printed = run("erase", "--status").out
+    assert "without that permission" in printed
+    assert "run armnesia erase" not in printed
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,17 @@ def left_out_lines(found: SourceErasures) -> list[str]:
     ]
 
 
+def _pending_lines(found: SourceErasures) -> list[str]:
+    """Where requests wait, and by which command they are erased."""
+    if not found.permitted:
+        return []
+    return [
+        f"Source {each.number}: {counted(each.pending, 'request')} since: run armnesia erase"
+        for each in found.sources
+        if each.pending
+    ]
+
+
 def purge_lines(found: SourceErasures) -> list[str]:
     """Where a purge is left to do, from when on, and by which command."""
     lines = []
@@ -138,7 +149,7 @@ def remains_lines(found: SourceErasures) -> list[str]:
 
 def _lines(found: SourceErasures) -> list[str]:
     """What is left to do and what remains at each source, and whether anything may be erased."""
-    lines = [*left_out_lines(found), *purge_lines(found), *remains_lines(found)]
+    lines = [*_pending_lines(found), *left_out_lines(found), *purge_lines(found), *remains_lines(found)]
     lines += [
         f"Source {each.number} was dropped by ledger entry {each.entry} before rows were purged there; in"
         f" certificates it stays as it was: {counted(each.requests, 'request')}."
