@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from armnesia.core.errors import VaultError
+from armnesia.logs.erasing import FileSwap, parquet_files
 from tests.cli.examples import COLUMNS, USER_COLUMN, contents, write_clicks
 
 SOURCE = ("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN)
@@ -76,6 +77,28 @@ def test_rows_are_erased_later(run: Any, external: Path) -> None:
     assert "u1" not in people(external)
     assert "requests to be erased" not in run("status").out
     assert "Source: purged" in run("certificate", "show", "--user", "u1").out
+
+
+def test_an_interrupted_erasure_says_how_it_is_finished(
+    run: Any, external: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("forget", "--user", "u1")
+
+    def interrupted(_: FileSwap) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet_files, "put_in_place", interrupted)
+        stopped = run("erase", "--purge")
+    assert (stopped.code, stopped.out) == (130, "")
+    assert (
+        stopped.err
+        == "armnesia: interrupted; run armnesia erase again with the same options, which finishes it\n"
+    )
+    assert "u1" in people(external)
+    assert run("erase", "--purge").code == 0
+    assert "u1" not in people(external)
+    assert run("verify").code == 0
 
 
 def test_nothing_is_erased_without_permission(run: Any, parquet: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import IgnoreRetention, Purge, VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError
@@ -45,7 +46,12 @@ def erase(
         if status:
             found = vault.source_erasures()
         else:
-            found = vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
+            try:
+                found = vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    "interrupted; run armnesia erase again with the same options, which finishes it"
+                ) from None
     columns = ["source", "state", "requests since", "versions", "purge from"]
     rows = [
         [each.number, _state(each), each.pending, _versions(each), _minute(each.due)]
