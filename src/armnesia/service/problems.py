@@ -79,8 +79,8 @@ KINDS = {
     ),
     "unreadable-source": Kind(
         409,
-        "A source of the vault is gone or cannot be read: restore it or, if it no longer exists, run armnesia"
-        " rebuild --without; nothing was changed.",
+        "A source of the vault is gone or cannot be read: make it readable again or restore it or, if"
+        " it no longer exists, run armnesia rebuild --without; nothing was changed.",
     ),
     "unfinished-erasure": Kind(
         409,

@@ -316,7 +316,7 @@ class Vault:
                     "purge and ignore_retention are about an erasure at the source: give erase_at_source, too"
                 )
             return forget(self._connection, target, asked)
-        check_erasable(self._connection, purge=purge, ignore_retention=ignore_retention)
+        check_erasable(self._connection, target, purge=purge, ignore_retention=ignore_retention)
         done = forget(self._connection, target, asked)
         try:
             erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from armnesia.core.errors import VaultError
+from armnesia.logs.erasing import FileSwap, parquet_files
 from tests.cli.examples import COLUMNS, USER_COLUMN, contents, write_clicks
 
 SOURCE = ("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN)
@@ -65,14 +66,39 @@ def test_rows_are_erased_later(run: Any, external: Path) -> None:
     before = contents(external.parent)
     (source,) = run("erase", "--status", "--json").json["sources"]
     assert (source["state"], source["pending"], source["entry"]) == ("untouched", 1, None)
+    waits = "Source 1: 1 request since: run armnesia erase\n"
+    assert waits in run("erase", "--status").out
     assert contents(external.parent) == before
     printed = run("erase")
     assert printed.code == 0
+    assert waits not in printed.out
     assert "purged" in printed.out
     assert "Remains at source 1: copies of the files remain" in printed.out
     assert "u1" not in people(external)
     assert "requests to be erased" not in run("status").out
     assert "Source: purged" in run("certificate", "show", "--user", "u1").out
+
+
+def test_an_interrupted_erasure_says_how_it_is_finished(
+    run: Any, external: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("forget", "--user", "u1")
+
+    def interrupted(_: FileSwap) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet_files, "put_in_place", interrupted)
+        stopped = run("erase", "--purge")
+    assert (stopped.code, stopped.out) == (130, "")
+    assert (
+        stopped.err
+        == "armnesia: interrupted; run armnesia erase again with the same options, which finishes it\n"
+    )
+    assert "u1" in people(external)
+    assert run("erase", "--purge").code == 0
+    assert "u1" not in people(external)
+    assert run("verify").code == 0
 
 
 def test_nothing_is_erased_without_permission(run: Any, parquet: Path) -> None:
@@ -85,7 +111,10 @@ def test_nothing_is_erased_without_permission(run: Any, parquet: Path) -> None:
         assert "armnesia init --url NEW --external --may-erase-at-source --successor-of" in refused.err
         assert refused.err.count("\n") == 1
     assert contents(parquet.parent) == before
-    assert "without that permission" in run("erase", "--status").out
+    run("forget", "--user", "u1")
+    printed = run("erase", "--status").out
+    assert "without that permission" in printed
+    assert "run armnesia erase" not in printed
 
 
 @pytest.mark.parametrize(

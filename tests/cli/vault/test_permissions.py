@@ -212,6 +212,23 @@ def test_a_head_that_cannot_be_pinned_is_reported_after_the_commit(
     assert checked["valid"]
 
 
+def test_a_counted_source_that_is_closed_is_first_to_be_made_readable(
+    owner: Unprivileged, folder: Path
+) -> None:
+    external = ("--url", "sqlite:///external.db", "--keys", "external.keys")
+    for command in (("init", "--actions", "A,B,C", "--external", *external), (*INGEST, *external)):
+        done = owner.run(*command, within=folder)
+        assert done.code == 0, done.err
+    with closed(folder, {"clicks.csv": 0}):
+        refused = owner.run(*FORGET, *external, within=folder)
+    wanted = (
+        "Permission denied; the vault has counted rows of this source: make it readable again, or restore"
+    )
+    assert_one_sentence(refused, wanted)
+    done = owner.run(*FORGET, *external, within=folder)
+    assert (done.code, done.err) == (0, "")
+
+
 def test_permissions_bind_the_user_of_these_tests(owner: Unprivileged, folder: Path) -> None:
     """The planted fault: were it root, everything above would be let through."""
     with closed(folder, {"vault.db.keys": 0}):

@@ -19,7 +19,7 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import open_source
-from armnesia.logs.erasing import ErasurePlan, People, SourceState, open_eraser, parquet_files
+from armnesia.logs.erasing import ErasurePlan, People, SourceState, file_swaps, open_eraser, parquet_files
 from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.erasing.parquet_rewriting import write_without
 
@@ -628,3 +628,35 @@ def test_a_name_of_a_column_that_names_a_person_is_said(tmp_path: Path) -> None:
     assert plan is not None
     erasure = eraser_of(tmp_path / "a.parquet").apply(plan, people)
     assert "names of columns of files may name people" in erasure.remains[0]
+
+
+@pytest.mark.parametrize(
+    ("users", "groups", "words"),
+    [
+        (1, 0, "another user, whom a new file cannot be given to; run the erasure as its owner$"),
+        (1, 1, "another user, whom a new file cannot be given to; run the erasure as its owner$"),
+        (
+            0,
+            1,
+            "another group, which a new file cannot be given to; run the erasure as a member of that group",
+        ),
+    ],
+)
+def test_an_owner_or_a_group_that_a_new_file_cannot_be_given_to_is_told_apart(
+    users: int, groups: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old file seems to belong to somebody else, whom the system refuses to give files to."""
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    for path in (old, new):
+        Path(path).write_bytes(b"")
+    found = os.stat(old)
+    other = os.stat_result((*found[:4], found.st_uid + users, found.st_gid + groups, *found[6:]))
+    real = os.stat
+
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "stat", lambda path, **options: other if path == old else real(path, **options))
+    monkeypatch.setattr(os, "chown", refused, raising=False)
+    with pytest.raises(InvalidLogError, match=words):
+        file_swaps.copy_access(old, new)

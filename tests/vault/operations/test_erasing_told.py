@@ -1,14 +1,20 @@
 """What is said of rows at the sources before and after they are erased, and what is refused in time."""
 
+import dataclasses
 import sys
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 
-from armnesia.core.errors import MissingExtraError, VaultError
+from armnesia.core.errors import InvalidLogError, MissingExtraError, VaultError
+from armnesia.core.identifiers import UserType
 from tests.databases import Place
 from tests.logs.erasing.stores import name_of
-from tests.vault.erasable_logs import KINDS, counted_vault, ingest, make_log
+from tests.vault.erasable_logs import KINDS, PERMITTED, counted_vault, ingest, make_log
 
 FIRST, SECOND = name_of(1), name_of(2)
 
@@ -98,3 +104,41 @@ def test_rows_in_files_that_are_not_counted_are_counted_among_the_deleted(
         (would,) = vault.preview_erasure().sources
         (done,) = vault.erase_at_sources().deleted or ()
         assert (done.rows, done.files) == (would.rows, 2)
+
+
+def _write_delta(path: Path, people: Sequence[float]) -> None:
+    rows = {"action": ["A", "B"] * 2, "reward": [1, 0, 0, 1], "user": people, "id": [1, 2, 3, 4]}
+    deltalake.write_deltalake(path, pa.table(rows), mode="overwrite", schema_mode="overwrite")
+
+
+def test_names_that_a_lake_cannot_be_erased_by_are_told_before_anybody_is_forgotten(
+    tmp_path: Path, sqlite_place: Place
+) -> None:
+    """As pandas writes integers; records are erased by their ids nevertheless."""
+    configuration = dataclasses.replace(PERMITTED, user_type=UserType.INTEGER)
+    refused = "holds DOUBLE: write the column as integers or text, ingest the source again, then erase"
+    _write_delta(tmp_path / "log", [7.0, 8.0, 9.0, 8.0])
+    with sqlite_place.create(configuration) as vault:
+        with pytest.warns(UserWarning, match=rf"but not by the user column of this one: .*{refused}") as told:
+            vault.ingest(f"delta:{tmp_path / 'log'}", user="user", id="id")
+        assert len(told) == 1
+        head = vault.head
+        with pytest.raises(InvalidLogError, match=refused):
+            vault.forget(users=[8], erase_at_source=True)
+        assert vault.head == head
+        vault.forget(records=[3], erase_at_source=True)
+        vault.forget(users=[8])
+        head = vault.head
+        with pytest.raises(InvalidLogError, match=refused):
+            vault.preview_erasure()
+        with pytest.raises(InvalidLogError, match=refused):
+            vault.erase_at_sources()
+        with pytest.raises(InvalidLogError, match=refused):
+            vault.forget(records=[1], erase_at_source=True)
+        assert vault.head == head
+        _write_delta(tmp_path / "log", [7, 8, 9, 8])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            vault.ingest(f"delta:{tmp_path / 'log'}", user="user", id="id")
+        vault.erase_at_sources()
+        assert deltalake.DeltaTable(tmp_path / "log").to_pyarrow_table()["user"].to_pylist() == [7]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import IgnoreRetention, Purge, VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError
@@ -45,7 +46,12 @@ def erase(
         if status:
             found = vault.source_erasures()
         else:
-            found = vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
+            try:
+                found = vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    "interrupted; run armnesia erase again with the same options, which finishes it"
+                ) from None
     columns = ["source", "state", "requests since", "versions", "purge from"]
     rows = [
         [each.number, _state(each), each.pending, _versions(each), _minute(each.due)]
@@ -115,6 +121,17 @@ def left_out_lines(found: SourceErasures) -> list[str]:
     ]
 
 
+def _pending_lines(found: SourceErasures) -> list[str]:
+    """Where requests wait, and by which command they are erased."""
+    if not found.permitted:
+        return []
+    return [
+        f"Source {each.number}: {counted(each.pending, 'request')} since: run armnesia erase"
+        for each in found.sources
+        if each.pending
+    ]
+
+
 def purge_lines(found: SourceErasures) -> list[str]:
     """Where a purge is left to do, from when on, and by which command."""
     lines = []
@@ -138,7 +155,7 @@ def remains_lines(found: SourceErasures) -> list[str]:
 
 def _lines(found: SourceErasures) -> list[str]:
     """What is left to do and what remains at each source, and whether anything may be erased."""
-    lines = [*left_out_lines(found), *purge_lines(found), *remains_lines(found)]
+    lines = [*_pending_lines(found), *left_out_lines(found), *purge_lines(found), *remains_lines(found)]
     lines += [
         f"Source {each.number} was dropped by ledger entry {each.entry} before rows were purged there; in"
         f" certificates it stays as it was: {counted(each.requests, 'request')}."

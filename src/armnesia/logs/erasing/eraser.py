@@ -19,6 +19,9 @@ class SourceEraser(Protocol):
     def check_rewritable(self) -> None:
         """Refuse, before rows have to be erased, files with columns that could not be written again."""
 
+    def check_named_by(self, role: str) -> None:
+        """Refuse, before rows have to be erased, a column of names or ids whose rows could not be deleted."""
+
     def plan(self, people: People) -> ErasurePlan | None:
         """Prepare an erasure without changing anything that readers see; None if there are no rows."""
 

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.files import Stamp, stamp_if_there, stamp_of, sync_folder
@@ -35,14 +35,22 @@ def copy_access(path: str, staged: str) -> None:
         try:
             os.chown(staged, status.st_uid, status.st_gid)
         except OSError:
-            raise InvalidLogError(
-                f"rows of {path!r} cannot be erased: it belongs to another user, whom a new file cannot be"
-                " given to; run the erasure as its owner"
-            ) from None
+            raise _not_given(path, "user" if status.st_uid != new.st_uid else "group") from None
     _copy_attributes(path, staged)  # before the mode, which would widen a list that the folder has given
     os.chmod(staged, stat.S_IMODE(status.st_mode))
     if _attributes(staged) != _attributes(path):
         raise _lost_attributes(path)
+
+
+def _not_given(path: str, to: Literal["user", "group"]) -> InvalidLogError:
+    whom, remedy = {
+        "user": ("user, whom", "as its owner"),
+        "group": ("group, which", "as a member of that group, or give the file another one"),
+    }[to]
+    return InvalidLogError(
+        f"rows of {path!r} cannot be erased: it belongs to another {whom} a new file cannot be given to; run"
+        f" the erasure {remedy}"
+    )
 
 
 def _copy_attributes(path: str, staged: str) -> None:

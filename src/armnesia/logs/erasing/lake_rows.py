@@ -59,9 +59,14 @@ class LakeEraser(ABC, Generic[Lake]):
     def __init__(self, source: Lake) -> None:
         self._name = str(source.description["location"])
         self._columns = Columns(**source.description["columns"])
+        self._given = source
 
     def check_rewritable(self) -> None:
         """Nothing can be told before: the library of the table writes its files."""
+
+    def check_named_by(self, role: str) -> None:
+        """Refuse a column of a type whose values are not deleted by comparing them."""
+        check_type(self._given, role)
 
     def plan(self, people: People) -> ErasurePlan | None:
         """Look for the rows; nothing is written."""
@@ -193,7 +198,8 @@ def check_type(source: LakeSource, role: str) -> None:
     if type_ not in _BY_VALUE:
         raise InvalidLogError(
             f"{source.described(role)} must hold {', '.join(sorted(set(_BY_VALUE.values())))} for rows to be"
-            f" erased; it holds {type_}"
+            f" erased; it holds {type_}: write the column as integers or text, ingest the source again, then"
+            " erase"
         )
 
 

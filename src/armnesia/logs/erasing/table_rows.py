@@ -29,6 +29,9 @@ class TableEraser(ABC, Generic[Connection]):
     def check_rewritable(self) -> None:
         """Nothing is written again: databases delete rows."""
 
+    def check_named_by(self, role: str) -> None:
+        """Nothing can be told by the type: rows are found as they are read."""
+
     def plan(self, people: People) -> ErasurePlan | None:
         """Look for the rows; nothing of the table is changed."""
         with self._connected() as connection:

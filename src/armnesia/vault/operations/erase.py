@@ -7,7 +7,7 @@ change: forgotten people are not counted. Each time the other rows are counted a
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -32,6 +32,7 @@ from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.manifests import Changes
 from armnesia.logs.tables.sqlite import roll_back_interrupted_write
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.source_claim import ERASURE, weakest
 from armnesia.vault.results.sources import ErasurePreview, RowsAtSource, SourceErasures
 from armnesia.vault.state.connection import VaultConnection
@@ -69,12 +70,26 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
         return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head, dropped)
 
 
-def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
+def check_erasable(
+    connection: VaultConnection, target: ErasureTarget, *, purge: bool, ignore_retention: bool
+) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
     configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
+    with connection.reading() as transaction:
+        suppressed = SuppressionList.read(transaction).digests
+    named = {"user": target.users or suppressed["user"], "id": target.records or suppressed["record"]}
     for each in sources:
+        eraser = _checked_eraser(each, configuration, purge=purge)
         # Afterwards, what cannot be written again matters only in files with rows to be erased.
-        _checked_eraser(each, configuration, purge=purge).check_rewritable()
+        eraser.check_rewritable()
+        _check_names(each, eraser, (role for role, names in named.items() if names))
+
+
+def _check_names(each: CountedSource, eraser: SourceEraser, roles: Iterable[str]) -> None:
+    """Refuse a source with a column by which people or records are to be erased, and cannot be."""
+    for role in roles:
+        if each.address["columns"].get(role) is not None:
+            eraser.check_named_by(role)
 
 
 def _erasable_sources(
@@ -147,9 +162,10 @@ def _told_together(failures: Sequence[ArmnesiaError]) -> ArmnesiaError:
 def preview_erasure(connection: VaultConnection) -> ErasurePreview:
     """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
     configuration, sources = _erasable_sources(connection, purge=False, ignore_retention=False)
-    for each in sources:
-        _checked_eraser(each, configuration, purge=False, finish_writes=False)
     run = _Run.begin(connection)
+    for each in sources:
+        eraser = _checked_eraser(each, configuration, purge=False, finish_writes=False)
+        _check_names(each, eraser, run.people)
     return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
 
 

@@ -20,6 +20,7 @@ from armnesia.core.messages import listed
 from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.erasing import open_eraser
+from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.rules import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results.ingested import Ingested
@@ -168,6 +169,19 @@ def _warn_of_unerasable(source: Source) -> None:
             "this vault may erase rows at its sources, but not in files with such columns as this"
             f" source has: {error}",
             stacklevel=5,
+        )
+    for role in ("user", "id"):
+        if source.columns.named().get(role) is not None:
+            _warn_of_unerasable_names(eraser, role)
+
+
+def _warn_of_unerasable_names(eraser: SourceEraser, role: str) -> None:
+    try:
+        eraser.check_named_by(role)
+    except InvalidLogError as error:
+        warnings.warn(
+            f"this vault may erase rows at its sources, but not by the {role} column of this one: {error}",
+            stacklevel=6,
         )
 
 

@@ -215,8 +215,8 @@ class CountedSource:
         if isinstance(error, UnknownCatalogError | InterruptedWriteError):
             return UnreadableSourceError(f"{error}; nothing was changed", self.number)
         return UnreadableSourceError(
-            f"{error}; the vault has counted rows of this source: restore it; if it was moved, run"
-            f" {move_command(self.address, 'NEW')} ; if it no longer exists, run"
+            f"{error}; the vault has counted rows of this source: make it readable again, or restore it; if"
+            f" it was moved, run {move_command(self.address, 'NEW')} ; if it no longer exists, run"
             f" {rebuild_command(self.address)}",
             self.number,
         )
