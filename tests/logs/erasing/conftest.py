@@ -6,7 +6,7 @@ import pytest
 from pyiceberg import catalog
 from pyiceberg.utils.config import Config
 
-from tests.logs.erasing.stores import STORES, Store, iceberg_variables
+from tests.logs.erasing.stores import STORES, DeltaStore, IcebergStore, Store, iceberg_variables
 
 
 def make_store(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
@@ -22,3 +22,17 @@ def make_store(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stor
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A source of every kind."""
     return make_store(request.param, tmp_path / "log", monkeypatch)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> DeltaStore:
+    """An empty Delta table."""
+    return DeltaStore(tmp_path / "log")
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IcebergStore:
+    """An empty Iceberg table."""
+    store = make_store("iceberg", tmp_path / "log", monkeypatch)
+    assert isinstance(store, IcebergStore)
+    return store

@@ -32,18 +32,6 @@ ERASED = [name_of(1), name_of(2)]
 PEOPLE = People.named(ERASED)
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> DeltaStore:
-    return DeltaStore(tmp_path / "log")
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IcebergStore:
-    store = make_store("iceberg", tmp_path / "log", monkeypatch)
-    assert isinstance(store, IcebergStore)
-    return store
-
-
 @pytest.fixture(params=["delta", "iceberg"])
 def either(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return make_store(request.param, tmp_path / "log", monkeypatch)

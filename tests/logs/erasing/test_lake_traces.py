@@ -13,7 +13,6 @@ from armnesia.core.errors import UnsupportedError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import open_source
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
-from tests.logs.erasing.conftest import make_store
 from tests.logs.erasing.stores import (
     DeltaStore,
     IcebergStore,
@@ -30,18 +29,6 @@ from tests.logs.lakes.tables import add_actions, edit_commit, inline_vector, set
 PERSON = name_of(1)
 PEOPLE = People.named([PERSON])
 NAMED = "as its log or its folder names them, name people"
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> DeltaStore:
-    return DeltaStore(tmp_path / "log")
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IcebergStore:
-    store = make_store("iceberg", tmp_path / "log", monkeypatch)
-    assert isinstance(store, IcebergStore)
-    return store
 
 
 def without(rows: list[Row]) -> list[Row]:

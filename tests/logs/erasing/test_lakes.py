@@ -62,18 +62,6 @@ ERASED = [name_of(1), name_of(2)]
 PEOPLE = People.named(ERASED)
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> DeltaStore:
-    return DeltaStore(tmp_path / "log")
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IcebergStore:
-    store = make_store("iceberg", tmp_path / "log", monkeypatch)
-    assert isinstance(store, IcebergStore)
-    return store
-
-
 def erase(store: Store) -> tuple[ErasurePlan, Erasure]:
     plan = store.eraser().plan(PEOPLE)
     assert plan is not None
