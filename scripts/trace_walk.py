@@ -39,8 +39,8 @@ _HERE = "--here"
 """Runs all commands and prints a line of JSON for each."""
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
-    "forget": {"functions": 282, "files": 59, "reads": 1, "writes": 2, "signatures": 1},
-    "decide": {"functions": 100},
+    "forget": {"functions": 283, "files": 60, "reads": 1, "writes": 2, "signatures": 1},
+    "decide": {"functions": 101},
 }
 
 

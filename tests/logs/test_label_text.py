@@ -110,8 +110,11 @@ KINDS = {
         sqlite=True,
     ),
     "short float": Kind(
-        [-0.0, 1.5, 0.10000000149011612], ["0", "1.5", "0.10000000149011612"], pa.float32(), "float4"
+        [-0.0, 1.5, 0.10000000149011612],
+        ["0", "1.5", "0.10000000149011612"],
+        pa.float32(),  # PostgreSQL shows the last one as 0.1, so that it is refused there
     ),
+    "short float of few digits": Kind([-0.0, 1.5, 0.125], ["0", "1.5", "0.125"], pa.float32(), "float4"),
     "integer": Kind([-7, 0, 2**62], ["-7", "0", str(2**62)], pa.int64(), "int8", sqlite=True, csv=True),
     "text": Kind(
         ["é", "e\u0301", " x ", "007"],
