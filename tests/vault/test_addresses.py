@@ -1,6 +1,7 @@
 """A password in an address is shown nowhere: in no refusal, log, description, status or name of a file."""
 
 import logging
+import re
 import os
 import traceback
 from pathlib import Path
@@ -191,7 +192,8 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
             with vault._connection.database.reading() as session:
                 descriptions = session.query("SELECT description FROM source")
             assert len(descriptions) == 1
-            assert_unshown(vault.status(), vault._connection.database.location, descriptions)
+            readable = re.sub(r"[\w+/=]{100,}", "", str(descriptions))  # random ciphertext may have any piece
+            assert_unshown(vault.status(), vault._connection.database.location, readable)
         connection.execute(f"DROP TABLE {others}.log")
         for words, code in ((("verify",), 1), (("forget", "--user", "ann"), 2), (("init",), 2)):
             refused = run(*words, *ours)
