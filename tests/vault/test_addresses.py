@@ -1,8 +1,8 @@
 """A password in an address is shown nowhere: in no refusal, log, description, status or name of a file."""
 
 import logging
-import re
 import os
+import re
 import traceback
 from pathlib import Path
 from typing import Any
