@@ -45,6 +45,7 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database
 from armnesia.vault.storage.opening import open_database
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, TABLES, VERSION, VaultRow
+from armnesia.vault.storage.sqlite import SqliteDatabase
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
@@ -111,23 +112,25 @@ class BareSql:
         with self.database.writing() as session:
             (state,) = tables.read_vault(session)
             (decision,) = tables.read_first_decisions(session, 2)
-            self.database.schema_problems(session, TABLES[MANAGED_LAYOUT, VERSION])
             list(tables.read_suppression(session, [owner, request]))
             tables.delete_records(session, MANAGED_LAYOUT, "owner", [owner])
             tables.read_records(session, MANAGED_LAYOUT, "owner", [owner])
             tables.read_tallies(session, [owner])
             assert isinstance(state, VaultRow)
-            session.execute_together(
-                [
-                    tables.insert_entry(self.sequence, self.entry, state.ledger_head),
-                    tables.put_certificate(self.sequence, self.body, self.signature),
-                    tables.delete_tally(owner),
-                    tables.put_row("suppressed", (owner, "user", self.sequence, None)),
-                    tables.put_row("request", (request, self.sequence, "0" * 32)),
-                    tables.put_decision(decision._replace(seal=secrets.token_bytes(len(decision.seal)))),
-                    tables.update_vault(state._replace(seal=secrets.token_bytes(len(state.seal)))),
-                ]
-            )
+            check = self.database.begin_schema_check(session, TABLES[MANAGED_LAYOUT, VERSION])
+            statements = [
+                tables.insert_entry(self.sequence, self.entry, state.ledger_head),
+                tables.put_certificate(self.sequence, self.body, self.signature),
+                tables.delete_tally(owner),
+                tables.put_row("suppressed", (owner, "user", self.sequence, None)),
+                tables.put_row("request", (request, self.sequence, "0" * 32)),
+                tables.put_decision(decision._replace(seal=secrets.token_bytes(len(decision.seal)))),
+                tables.update_vault(state._replace(seal=secrets.token_bytes(len(state.seal)))),
+            ]
+            session.execute_together(statements)
+            check()
+            if isinstance(self.database, SqliteDatabase):
+                tables.are_stored(session, statements)
         self.database.erase()
 
 

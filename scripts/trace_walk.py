@@ -39,8 +39,9 @@ _HERE = "--here"
 """Runs all commands and prints a line of JSON for each."""
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
-    "forget": {"functions": 283, "files": 60, "reads": 1, "writes": 2, "signatures": 1},
-    "decide": {"functions": 101},
+    # The second read is after the commit: it looks for other spellings of the names, to mention them.
+    "forget": {"functions": 339, "files": 73, "reads": 2, "writes": 2, "signatures": 1},
+    "decide": {"functions": 103},
 }
 
 

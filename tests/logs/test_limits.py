@@ -14,10 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.identifiers import UserType
 from armnesia.logs import open_source, read_log
+from armnesia.logs.counting import RowRules
 from armnesia.logs.limits import LONGEST_TEXT, in_chunks
 from armnesia.logs.source import Source
 from armnesia.logs.tables import sqlite
+from armnesia.logs.user_names import UserNames
 from tests.logs.conftest import SOME_KINDS, Schema, Stored, Table, write_csv, write_parquet, write_sqlite
 
 Store = Callable[[Table], Stored]
@@ -87,7 +90,10 @@ def test_long_users_of_a_parquet_file_are_refused_by_what_reads_them(tmp_path: P
     assert rows_of("u", "v") == rows_of("u") == [0]
     assert refusal(log.users) == expected
     assert refusal(lambda: rows_of(LONG + "x")) == expected
-    assert refusal(lambda: open_source(path, **COLUMNS).user_type()) == expected
+    source = open_source(path, **COLUMNS)
+    assert source.user_type() is UserType.TEXT  # by its length alone
+    row_rules = RowRules(("A", "B"), (0.0, 1.0), UserNames.of(UserType.TEXT))
+    assert refusal(lambda: source.count_rows(row_rules)) == expected
 
 
 def test_of_chosen_rows_no_more_is_read_than_is_refused(tmp_path: Path) -> None:

@@ -380,7 +380,7 @@ def test_an_erasure_that_fails_says_why(served: Served, log: ParquetStore) -> No
 
 def test_an_interrupted_erasure_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are gone at the source, and the vault does not know it yet."""
-    monkeypatch.setattr("armnesia.vault.operations.erase._Run._record", interrupt)
+    monkeypatch.setattr("armnesia.vault.state.erasure_run.ErasureRun._record", interrupt)
     with served.client() as client, served.http() as http:
         client.forget(PEOPLE[:1])
         client.erase_at_sources()

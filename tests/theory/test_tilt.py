@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,6 +61,21 @@ def test_the_bound_holds_for_every_predictive(weights: list[float], budget: Budg
     bound = tilt_upper(contenders=len(q), budget=budget, predictive_error=0.0)
     assert bound.holds
     assert 1 - chance_of_keeping(q, budget) <= bound.value + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0, 9.0, 16.6, 30.0, 36.7, 40.0, 120.0, 699.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-12, 1e-5, 0.1, 0.6])
+def test_the_bound_is_its_formula_also_where_little_is_lost(epsilon: float, delta: float) -> None:
+    """1 − hi(1/c) was 0 from ε = 36.7 on, where e^{−ε}·(c−1)/c is not."""
+    budget = Budget(epsilon=epsilon, delta=delta)
+    with mpmath.workdps(400):
+        up, exact_delta = mpmath.exp(mpmath.mpf(epsilon)), mpmath.mpf(delta)
+        for contenders in (1, 2, 3, 10, 1000):
+            r = mpmath.mpf(1) / contenders
+            highest = min(1, up * r + exact_delta, 1 - (1 - r - exact_delta) / up)
+            expected = 1 - highest
+            value = tilt_upper(contenders=contenders, budget=budget, predictive_error=0.0).value
+            assert abs(value - expected) <= 1e-12 * expected, contenders
 
 
 @settings(deadline=None)

@@ -170,6 +170,11 @@ class ExternalMachine(VaultMachine):
                 with pytest.raises(VaultError, match=r"people were readmitted.*run armnesia ingest"):
                     ask(**{kind: names})  # type: ignore[arg-type]
             return
+        if not self.counted and not all_forgotten:
+            for ask in (self.vault.preview, self.vault.forget):
+                with pytest.raises(VaultError, match="the vault has counted no source yet"):
+                    ask(**{kind: names})  # type: ignore[arg-type]
+            return
         super()._forget(request)
 
     @rule(names=user_requests, erase=st.booleans())

@@ -13,9 +13,9 @@ from tests.logs.erasing.stores import name_of
 ERASED = tuple(name_of(person) for person in (1, 2, 3))
 VAULT_STEPS = (
     ("armnesia.vault.state.transaction.Transaction", "store"),
-    ("armnesia.vault.operations.erase._Run", "_put"),
-    ("armnesia.vault.operations.erase._Run", "_record"),
-    ("armnesia.vault.operations.erase._Run", "purge"),
+    ("armnesia.vault.state.erasure_run.ErasureRun", "_put"),
+    ("armnesia.vault.state.erasure_run.ErasureRun", "_record"),
+    ("armnesia.vault.state.erasure_run.ErasureRun", "purge"),
     ("armnesia.vault.vault", "erase_at_sources"),
     ("armnesia.vault.vault", "certificate_of_target"),
 )

@@ -128,6 +128,11 @@ class KeyedMachine(RuleBasedStateMachine):
     @rule(users=user_requests)
     def forget(self, users: list[str]) -> None:
         request = ("users", tuple(sorted(users)))
+        unknown = not all(("users", name) in self.model.suppressed for name in users)
+        if self.mode == "external" and unknown and not self._vault.source_erasures().sources:
+            with pytest.raises(VaultError, match="the vault has counted no source yet"):
+                self._vault.forget(users=users, exactly=True)
+            return
         lost = [self.model.records[identity] for identity in self.model.held(request)]
         repeated = self.model.is_repeated(request)
         touched = sorted({record.page for record in lost})

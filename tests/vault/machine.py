@@ -298,9 +298,10 @@ class VaultMachine(RuleBasedStateMachine):
             except UnsupportedError as refusal:
                 self._refuses(request, str(refusal))
                 return
-        would: Preview = self.vault.preview(**{kind: names})  # type: ignore[arg-type]
+        exactly = kind == "records"  # the rows may have no ids
+        would: Preview = self.vault.preview(**{kind: names}, exactly=exactly)  # type: ignore[arg-type]
         counts = self.model.forget(request)
-        done: Forgotten = self.vault.forget(**{kind: names})  # type: ignore[arg-type]
+        done: Forgotten = self.vault.forget(**{kind: names}, exactly=exactly)  # type: ignore[arg-type]
         sequence = self.model.answered[request]
         if release is not None:  # noted before anything can fail, for the check of the ledger at the end
             self.levels[sequence] = (level, [counts.get(action, 0) for action in ACTIONS])

@@ -93,7 +93,7 @@ def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
 
 
-def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1) -> None:
+def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1, bit: int = 1) -> None:
     """Flip one bit of a key in some of its entries in an index of an SQLite vault, and nothing else."""
     with closing(sqlite3.connect(place.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -105,7 +105,7 @@ def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1) -> N
     for _ in range(entries):
         at = data.find(key, start, end)
         assert at > 0
-        data[at + 5] ^= 1
+        data[at + 5] ^= bit
         start = at + len(key)
     place.path.write_bytes(data)
 

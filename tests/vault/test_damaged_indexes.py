@@ -8,10 +8,10 @@ import pytest
 
 from armnesia.core.errors import VaultError
 from armnesia.logs import CHUNK
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import Configuration, ForgetRequest, Forgotten, Vault
 from armnesia.vault.state import owner_tallies
 from armnesia.vault.state.suppression import SuppressionList
-from armnesia.vault.storage import sqlite, tables
+from armnesia.vault.storage import sqlite_session, tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import packed
 from tests.databases import Place
@@ -56,7 +56,7 @@ def test_where_reading_all_records_costs_less_a_hidden_row_is_found_so(
 ) -> None:
     """As on PostgreSQL, where no test can damage an index."""
     vault_with_hidden_record(sqlite_place, "r3")
-    monkeypatch.setitem(vars(sqlite.DIALECT), "rows_scanned_per_lookup", 6)
+    monkeypatch.setitem(vars(sqlite_session.DIALECT), "rows_scanned_per_lookup", 6)
     with sqlite_place.open() as vault:
         new = {column: values_[:2] for column, values_ in LOG.items()} | {"id": ["n1", "n2"]}
         monkeypatch.setattr(tables, "count_of_owners", None)  # is not called
@@ -71,7 +71,7 @@ def test_among_the_rows_of_many_people_one_that_the_index_hides_is_found(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, again: int
 ) -> None:
     """Their records are read in the order of the table, some at a time; the index of ids is not asked."""
-    monkeypatch.setattr(sqlite, "_AT_ONCE", 7)
+    monkeypatch.setattr(sqlite_session, "_AT_ONCE", 7)
     rows = range(40)
     log: dict[str, list[Any]] = {
         "action": ["A"] * 40,
@@ -195,6 +195,65 @@ def test_people_may_have_many_rows_and_get_more(place: Place) -> None:
             assert vault.ingest(some, **COLUMNS).added == 100
             one = {column: values_[:1] for column, values_ in some.items()} | {"id": [f"m{start}"]}
             assert vault.ingest(one, **COLUMNS).added == 1
+        assert vault.verify().problems == ()
+
+
+# Nothing held.
+
+TALLIES = "sqlite_autoindex_owner_1"
+NOBODY = "are not those that the vault has counted for these people"
+
+
+def forgotten(vault: Vault, together: bool) -> list[Any]:
+    if not together:
+        return [vault.forget(users=["ann"])]
+    requests = [ForgetRequest(users=[name]) for name in ("ann", "eve")]
+    return [each for each in vault.forget_many(requests) if not isinstance(each, Exception)]
+
+
+@pytest.mark.parametrize("by", [(), ("page",)], ids=["one decision", "many"])
+@pytest.mark.parametrize("together", [False, True])
+def test_nothing_held_is_not_said_where_the_indexes_find_nobody(
+    sqlite_place: Place, together: bool, by: tuple[str]
+) -> None:
+    log: dict[str, list[Any]] = {**LOG, "page": ["home"] * 6}
+    with sqlite_place.create(Configuration(actions=("A", "B", "C"), by=by)) as vault:
+        vault.ingest(log, **COLUMNS)
+    for index in ("record_owner", TALLIES):
+        empty_tree(sqlite_place, index)
+    with sqlite_place.open() as vault, pytest.raises(VaultError, match=NOBODY):
+        forgotten(vault, together)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_nothing_held_is_not_said_where_the_indexes_lead_elsewhere(
+    sqlite_place: Place, together: bool
+) -> None:
+    """Both have another digest in the place of the person's, but not the same."""
+    with filled(sqlite_place) as vault:
+        owner = vault._connection.all_keys.owner_digest("ann")
+    damage_index(sqlite_place, "record_owner", owner, entries=2)
+    damage_index(sqlite_place, TALLIES, owner, bit=2)
+    with sqlite_place.open() as vault, pytest.raises(VaultError, match=NOBODY):
+        forgotten(vault, together)
+
+
+@pytest.mark.parametrize("no_user", [False, True])
+def test_nothing_is_held_in_a_vault_without_people(place: Place, no_user: bool) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        if no_user:
+            vault.ingest({"action": ["A"], "reward": [1.0]}, no_user=True)
+        for user in ("ann", "bob"):
+            assert vault.forget(users=[user]).certificate.body["entry"]["kind"] == "nothing_held"
+
+
+def test_nothing_is_held_of_people_beside_others_who_are_forgotten_with_them(place: Place) -> None:
+    with filled(place) as vault:
+        done = vault.forget(users=["ann", "bob", "eve", "fay"])
+        assert (done.held, done.not_held) == (2, ("eve", "fay"))
+        names = [["gus"], ["cem"], ["dan", "hal"], ["ian"]]
+        each = vault.forget_many(ForgetRequest(users=some) for some in names)
+        assert [one.held for one in each if isinstance(one, Forgotten)] == [0, 1, 1, 0]
         assert vault.verify().problems == ()
 
 

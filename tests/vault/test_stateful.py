@@ -18,6 +18,7 @@ from armnesia.vault import Configuration
 from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.operations import forget, restore, status
+from armnesia.vault.state import released_request
 from armnesia.vault.state.corrections import Corrected
 from armnesia.vault.state.decision_table import unstacked
 from armnesia.vault.state.inheritance import Inheritance
@@ -46,7 +47,8 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-FACTS, RELEASE, DELETE = forget._ledger_facts, forget._release, ManagedRecords.delete
+FACTS, RELEASE = released_request._ledger_facts, released_request.release_within_policy
+DELETE = ManagedRecords.delete
 HISTORY = RequestHistory.read
 
 
@@ -97,7 +99,7 @@ def _one_record_less(self: ManagedRecords, transaction: Transaction, *request: A
     return DELETE(self, transaction, *request)
 
 
-JOINT_FACTS = forget._joint_facts
+JOINT_FACTS = released_request._joint_facts
 
 
 def _lists_decisions(state: Any, touched: Any, *others: Any) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def _rolls_nothing_back(decisions: Any, *_: Any) -> Any:
 def test_histories_of_many_decisions_find_a_planted_fault(
     monkeypatch: pytest.MonkeyPatch, name: str, fault: Any, noticed_by: str
 ) -> None:
-    monkeypatch.setattr(forget, name, fault)
+    monkeypatch.setattr(released_request, name, fault)
     assert noticed_by in _frames_of_the_failure()
 
 
@@ -192,7 +194,7 @@ def _sees_all_records(*arguments: Any) -> Any:
     return touched._replace(stream=replace(touched.stream, offered=None), visible=touched.request)
 
 
-TOUCHED = forget._touched
+TOUCHED = released_request.read_touched_decisions
 
 
 @pytest.mark.slow
@@ -200,7 +202,7 @@ TOUCHED = forget._touched
     ("where", "name", "fault", "noticed_by"),
     [
         (Configuration, "offered", _all_are_offered, {"holds_what_the_model_holds", "forget"}),
-        (forget, "_touched", _sees_all_records, {"forget"}),
+        (forget, "read_touched_decisions", _sees_all_records, {"forget"}),
     ],
     ids=["decides", "releases"],
 )
@@ -218,8 +220,13 @@ def test_histories_of_many_decisions_find_that_a_retired_arm_is_served(
         (RecordComparison, "_forgotten", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
         (RequestHistory, "read", _never_answered, "_forget"),
-        (forget, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
-        (forget, "_release", _by_rollback_as_if_asked_for, "ledger_tells_nothing_more"),
+        (released_request, "_ledger_facts", _with_counts, "ledger_tells_nothing_more"),
+        (
+            released_request,
+            "release_within_policy",
+            _by_rollback_as_if_asked_for,
+            "ledger_tells_nothing_more",
+        ),
         (ManagedRecords, "delete", _one_record_less, "holds_what_the_model_holds _forget"),
         pytest.param(
             *(StoredCertificate, "valid", _as_it_is_stored, "_certificate_is_good"), marks=ONLY_HARD

@@ -12,7 +12,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Configuration
 from armnesia.vault.configuration import make_unlearner
-from armnesia.vault.operations.forget import RequestOptions
+from armnesia.vault.state.request_options import RequestOptions
 from tests.databases import fresh_place
 from tests.vault.raw_vaults import filled
 

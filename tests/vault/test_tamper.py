@@ -411,3 +411,17 @@ def test_rebuild_seals_nothing_that_it_cannot_make_anew(place: Place, sql: str, 
             vault.rebuild()
         assert dumped(vault) == before
         assert not vault.verify().holds
+
+
+def test_tallies_that_two_people_have_exchanged_are_found(place: Place) -> None:
+    """Both have as many records as before, and all tallies together are the same."""
+    with filled(place) as vault:
+        keys = vault._connection.all_keys
+        pair = [keys.owner_digest(user) for user in ("ann", "dan")]
+        digests = [values(vault, "SELECT digest FROM owner WHERE owner = ?", owner)[0][0] for owner in pair]
+        for owner, digest in zip(pair, reversed(digests), strict=True):
+            assert change(vault, "UPDATE owner SET digest = ? WHERE owner = ?", digest, owner) == 1
+        problems = vault.verify().problems
+        assert problems == ("tallies: the records of people are not those that the vault has counted",)
+        vault.rebuild()
+        assert vault.verify().problems == ()

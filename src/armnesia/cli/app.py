@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from armnesia import __version__
-from armnesia.cli.interrupts import exiting_on_interrupt
+from armnesia.cli.interrupts import Interrupted, exiting_on_interrupt
 
 _LOG, _VAULT, _UPKEEP, _RESEARCH = "A log", "The vault", "Vault upkeep", "Research"
 COMMANDS = {
@@ -66,6 +66,11 @@ CERTIFICATE_COMMANDS = {"show": "vault.certificate", "verify": "vault.certificat
 ARMS_COMMANDS = {"list": "vault.arms", "add": "vault.arms", "retire": "vault.arms"}
 TOKEN_COMMANDS = {"create": "vault.tokens", "list": "vault.tokens", "revoke": "vault.tokens"}
 """The functions of these are called `arms_list`, `token_create` and so on."""
+READING = {
+    *("decide", "unlearn", "audit", "compare", "verify", "ledger", "status", "list", "public-key"),
+    *("evaluate", "bounds", "levels", "calibrate", "curve"),
+}
+"""The commands, and those of groups, that change no vault and no log."""
 
 OLD_OPTIONS = {
     "action_column": "--action",
@@ -86,6 +91,15 @@ def hide_types_of_flags(params: list[Any]) -> None:
 
 class Command(TyperCommand):
     """A command whose options can also be given by their old names, which its help does not list."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; say after Ctrl-C that nothing was changed if it only reads."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            if self.name not in READING:
+                raise
+            raise Interrupted("interrupted; nothing was changed") from None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""

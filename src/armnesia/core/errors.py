@@ -2,7 +2,7 @@
 
 import errno
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 
 class Fault(NamedTuple):
@@ -38,7 +38,8 @@ class InvalidInputError(ArmnesiaError, ValueError):
 
 NameReason: TypeAlias = Literal["empty", "long", "type", "header", "kind", "control"]
 """Why a name is refused: the vault's people are named by another type; it is the header of a column; it was
-given as a kind of value that files write in several ways; it has a control character."""
+given as a kind of value that files write in several ways; it has a control
+character, or an invisible one at an end."""
 
 
 class InvalidNameError(InvalidInputError):
@@ -99,6 +100,17 @@ class UnpinnedError(DatabaseError):
 
 class UnfinishedError(VaultError):
     """A part of what was asked is done, and stays; the message says what is left."""
+
+
+class PartlyErasedError(UnfinishedError):
+    """Rows were erased at some sources of a vault and not at others; the message says why.
+
+    `erasures` is what the erasure would have returned, with what it has done.
+    """
+
+    def __init__(self, message: str, erasures: Any) -> None:
+        super().__init__(message)
+        self.erasures = erasures
 
 
 class CommittedUnpinnedError(UnfinishedError):

@@ -90,12 +90,18 @@ def count_chunks(
     return CountedRows(found, sum(n_read), one_spelling, some_without_user)
 
 
-def found_in_chunks(chunks: Iterable[Rows], keys: Sequence[KeyColumn], *, with_ids: bool) -> list[FoundRows]:
-    """Add up the rows of each person, id, arm and decision."""
+def found_in_chunks(
+    chunks: Iterable[tuple[RawRows, Rows]], keys: Sequence[KeyColumn], *, with_ids: bool
+) -> list[FoundRows]:
+    """Add up the rows of each person, id, arm and decision; ids are as the source spells them.
+
+    That is so also if they are the users, which are brought to one spelling: rows are left out by the ids of
+    the source.
+    """
     found: dict[tuple[str | None, str | None, tuple[str, ...], int], tuple[int, int, bool]] = {}
     codes = [KeyCodes(key) for key in keys]
-    for rows in chunks:
-        ids: Sequence[str | None] = rows.ids if with_ids and rows.ids is not None else [None] * len(rows)
+    for raw, rows in chunks:
+        ids: Sequence[str | None] = raw.ids if with_ids and raw.ids is not None else [None] * len(rows)
         places = zip(rows.users, ids, keys_of(rows, codes), rows.arms, strict=True)
         for place, units in zip(places, rows.units, strict=True):
             count, total, extremes = found.get(place, (0, 0, True))

@@ -300,6 +300,12 @@ class Source(ABC):
         """The same source with the rows that a manifest counted, if none of them has changed."""
         raise UnsupportedError(f"a {type(self).__name__} cannot tell what was counted of it")
 
+    def check_still_counted(self, manifest: Manifest) -> None:  # noqa: B027 (only tables have to look again)
+        """Refuse a counted part that has changed while it was read, with `ChangedSourceError`.
+
+        Here nothing is done: files, and versions of a lake's table, are compared whenever they are read.
+        """
+
     def as_counted(self, manifest: Manifest) -> Self:
         """The same source with the rows of a manifest that was made just now, whatever has come since."""
         return self.counted_part(manifest, self.changes_since(manifest))
@@ -339,8 +345,7 @@ class Source(ABC):
         if every_spelling and role == "user":
             selection = selection._replace(user_type=row_rules.names.type)
         chunks = self._raw_and_checked(row_rules, selection, NOTHING_LEFT_OUT, [])
-        rows = (checked for _, checked in chunks)
-        return found_in_chunks(rows, self.key_columns, with_ids=with_ids)
+        return found_in_chunks(chunks, self.key_columns, with_ids=with_ids)
 
     def labels_like(self, role: str, texts: Collection[str], user_type: UserType) -> set[str]:
         """The users or ids that are among these texts, or may be one of them in another spelling.

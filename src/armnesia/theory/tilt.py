@@ -9,7 +9,13 @@ from armnesia.core.arrays import BoolArray, FloatArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
 from armnesia.theory.bound import Bound, BoundCondition, check_count, check_fraction, check_number
-from armnesia.unlearners.tilt_reference import best_reference, highest_allowed, insurance_price, knee
+from armnesia.unlearners.tilt_reference import (
+    best_reference,
+    highest_allowed,
+    insurance_price,
+    knee,
+    least_lost,
+)
 
 _SUM_ERROR = 1e-9
 """Probabilities whose sum differs from 1 by more than this are refused."""
@@ -87,7 +93,7 @@ def tilt_upper(
     check_number("largest_gap", largest_gap)
     if predictive_error is not None:
         check_fraction("predictive_error", predictive_error)
-    lost = 1 - float(highest_allowed(np.array(1 / contenders), budget))
+    lost = float(least_lost(np.array(1 / contenders), budget))
     return Bound(
         name=f"Tilt, excess over no deletion, {contenders} contenders",
         value=min(lost + (predictive_error or 0.0), 1.0) * largest_gap,

@@ -41,6 +41,18 @@ def highest_allowed(reference: FloatArray, budget: Budget) -> FloatArray:
     return np.clip(raised, reference, 1.0)
 
 
+def least_lost(reference: FloatArray, budget: Budget) -> FloatArray:
+    """1 − hi(r), without the cancellation of that difference: max{e^{−ε}(1 − r − δ), 1 − e^ε·r − δ, 0}.
+
+    >>> budget = Budget(epsilon=50.0, delta=0.0)
+    >>> float(1 - highest_allowed(np.array(0.5), budget)), float(least_lost(np.array(0.5), budget))
+    (0.0, 9.643749239819589e-23)
+    """
+    up, down = factors(budget)
+    lost = np.maximum(down * (1 - reference - budget.delta), 1 - budget.delta - up * reference)
+    return np.clip(lost, 0.0, 1 - reference)
+
+
 def knee(budget: Budget) -> float:
     """h = (1−δ)/(1+e^ε), where the slope of hi falls from e^ε to e^{−ε}; hi(h) = 1 − h.
 

@@ -10,7 +10,6 @@ from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
 from armnesia.vault.ledger.signed_decisions import ServedCheck, SignedDecisions
-from armnesia.vault.operations.forget import ForgetRequest
 from armnesia.vault.results.changes import ArmChange, OfferedArm, OfferedArms, PolicyChange
 from armnesia.vault.results.checks import LedgerCheck, LedgerEntries, Verification
 from armnesia.vault.results.forgotten import Forgotten, Preview, Readmitted, TouchedDecision
@@ -40,6 +39,7 @@ from armnesia.vault.results.upkeep import (
     Upgraded,
 )
 from armnesia.vault.state.connection import Accept
+from armnesia.vault.state.request_options import ForgetRequest
 from armnesia.vault.storage.opening import known_addresses
 from armnesia.vault.subject_requests import Callback, SubjectRequest
 from armnesia.vault.tokens import IssuedToken, Role, Token, Tokens

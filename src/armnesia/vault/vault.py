@@ -1,7 +1,7 @@
 """`Vault`: a log in a database that serves a decision and can forget people."""
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -22,7 +22,7 @@ from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.operations.arms import add_arm, list_arms, retire_arm
 from armnesia.vault.operations.back_up import back_up
-from armnesia.vault.operations.certificates import certificates_of_each, save_certificates
+from armnesia.vault.operations.certificates import answering_entry, certificates_of_each, save_certificates
 from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.copy import copy_vault
 from armnesia.vault.operations.create import create_vault
@@ -30,19 +30,13 @@ from armnesia.vault.operations.decide import decide, decide_all, decide_signed
 from armnesia.vault.operations.erase import check_erasable, erase_at_sources, preview_erasure, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
-from armnesia.vault.operations.forget import (
-    ForgetRequest,
-    RequestOptions,
-    forget,
-    forget_many,
-    preview,
-    preview_methods,
-)
+from armnesia.vault.operations.forget import forget, forget_many
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.move import move_source
 from armnesia.vault.operations.policy import change_policy
+from armnesia.vault.operations.preview import preview, preview_methods
 from armnesia.vault.operations.readmit import readmit
 from armnesia.vault.operations.rebuild import rebuild
 from armnesia.vault.operations.restore import restore
@@ -84,8 +78,11 @@ from armnesia.vault.state.certificates import (
     deletion_of_entry,
 )
 from armnesia.vault.state.connection import Accept, VaultConnection, open_vault
+from armnesia.vault.state.request_options import ForgetRequest, RequestOptions
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
+from armnesia.vault.state.similar_names import similar_held
+from armnesia.vault.state.source_columns import may_have_ids
 from armnesia.vault.subject_requests import SubjectRequest
 from armnesia.vault.tokens import IssuedToken, Token, Tokens
 
@@ -195,9 +192,10 @@ class Vault:
 
         `user` is by default the column named `user`, if there is one; None stands for no user column. A
         source without one is refused, unless `no_user` states that the rows belong to no user; once people
-        were forgotten, the column must be named. Actions and rewards come from the same columns as before,
-        unless `other_columns` states that others mean the same. Rows come with ids if earlier ones did, and
-        without if they did not, unless `other_ids` states that none of them is there.
+        were forgotten, the column must be named, unless the vault has its people from a column `user`.
+        Actions and rewards come from the same columns as before, unless `other_columns` states that others
+        mean the same. Rows come with ids if earlier ones did, and without if they did not, unless `other_ids`
+        states that none of them is there.
         With `replace`, rows whose action, reward or key was corrected at the source come in the place of the
         records with their ids; the ledger says how many.
         With `dry_run` the result says what would be done, and nothing is written.
@@ -319,7 +317,7 @@ class Vault:
         check_erasable(self._connection, target, purge=purge, ignore_retention=ignore_retention)
         done = forget(self._connection, target, asked)
         try:
-            erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+            erased = erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
         except (ArmnesiaError, OSError) as error:
             what = system_failure(error) if isinstance(error, OSError) else str(error)
             reason = what.replace("; nothing was changed", "")
@@ -329,8 +327,26 @@ class Vault:
                 " certificate"
             ) from None
         return dataclasses.replace(
-            done, certificate=certificate_of_target(self._connection, target), head=self._state().head
+            done,
+            certificate=certificate_of_target(self._connection, target),
+            head=self._state().head,
+            deleted_at_source=erased.deleted,
         )
+
+    def similar_held(
+        self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
+    ) -> tuple[str, ...] | None:
+        """Similar names that the vault holds rows of, each of which may be one of these people.
+
+        None where they are not compared: in an external vault, and for ids or more than 100 people.
+        """
+        return similar_held(self._connection, ErasureTarget.of(users, records))
+
+    @property
+    def may_have_ids(self) -> bool:
+        """Whether rows of this vault may have ids: not if all its sources came in without an id column."""
+        with self._connection.reading() as transaction:
+            return may_have_ids(transaction.session)
 
     def erase_at_sources(self, *, purge: bool = False, ignore_retention: bool = False) -> SourceErasures:
         """Delete the rows of everybody who is forgotten where the vault has counted others.
@@ -490,6 +506,12 @@ class Vault:
         """The certificate of a request, opened; one that has to be signed, or signed again, is stored."""
         return certificate_of_target(self._connection, ErasureTarget.of(users, records))
 
+    def answering_entry(
+        self, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None
+    ) -> int | None:
+        """The number of the ledger entry by which exactly this request is forgotten; None if it is not."""
+        return answering_entry(self._connection, ErasureTarget.of(users, records))
+
     def certificate_of_entry(self, sequence: int) -> Certificate:
         """The certificate of a ledger entry, which names nobody; stored if it has to be signed."""
         return certificate_of_entry(self._connection, sequence)
@@ -631,16 +653,18 @@ class Vault:
         *,
         keys: str | Path | None = None,
         as_it_is: bool = False,
+        moved: Sequence[tuple[str, str]] = (),
         timeout: float = 30.0,
     ) -> Restored:
         """Bring a vault restored from a backup up to date, by an export made for restoring.
 
         Everyone forgotten since is forgotten again before the vault opens. A copy that was changed by
-        something other than armnesia is refused, unless it is accepted `as_it_is`.
+        something other than armnesia is refused, unless it is accepted `as_it_is`. `moved` names sources of
+        an external vault that are elsewhere than when the backup was made: pairs (old name, new place).
         """
         connection = open_vault(url, keys, timeout=timeout, accept="any")
         with closing(connection.database), ExportFile.opened(export, connection.all_keys) as opened:
-            return restore(connection, opened, as_it_is=as_it_is)
+            return restore(connection, opened, as_it_is=as_it_is, moved=moved)
 
     @classmethod
     def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> Upgraded:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.logs.erasing import FileSwap, parquet_files
+from armnesia.logs.erasing import FileSwap, parquet_eraser
 from tests.cli.examples import COLUMNS, USER_COLUMN, contents, write_clicks
 
 SOURCE = ("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN)
@@ -57,6 +57,16 @@ def test_rows_are_erased_by_forget(run: Any, external: Path) -> None:
     assert found["certificate"]["source"] == "purged"
 
 
+def test_forget_says_how_many_rows_were_deleted(run: Any, external: Path) -> None:
+    done = run("forget", "--user", "u1", "--erase-at-source")
+    assert "Deleted at source 1: 40 rows; 1 file written again." in done.out
+    (deleted,) = run("forget", "--user", "a1", "--erase-at-source", "--json").json["deleted_at_source"]
+    assert (deleted["number"], deleted["rows"], deleted["files"]) == (1, 1, 1)
+    again = run("forget", "--user", "a1", "--erase-at-source")
+    assert "No row had to be deleted." in again.out
+    assert "deleted_at_source" not in run("forget", "--user", "a2", "--json").json
+
+
 def test_rows_are_erased_later(run: Any, external: Path) -> None:
     done = run("forget", "--user", "u1", "--json")
     assert done.json["source"] == "untouched"
@@ -88,7 +98,7 @@ def test_an_interrupted_erasure_says_how_it_is_finished(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(parquet_files, "put_in_place", interrupted)
+        patched.setattr(parquet_eraser, "put_in_place", interrupted)
         stopped = run("erase", "--purge")
     assert (stopped.code, stopped.out) == (130, "")
     assert (
@@ -99,6 +109,25 @@ def test_an_interrupted_erasure_says_how_it_is_finished(
     assert run("erase", "--purge").code == 0
     assert "u1" not in people(external)
     assert run("verify").code == 0
+
+
+def test_a_certificate_from_before_the_erasure_is_told_of_it(run: Any, external: Path) -> None:
+    assert run("forget", "--user", "u1", "--certificate", "u1.json").code == 0
+    Path("keys.json").write_text(run("public-key", "--json").out, "utf-8")
+    checked = ("certificate", "verify", "u1.json", "--public-key", "keys.json", "--ledger", "ledger.json")
+    run("export", "ledger.json")
+    note = "The ledger says more of the sources by now (purged): ask for a new certificate"
+    assert note not in " ".join(run(*checked).out.split())
+    assert run("erase").code == 0
+    Path("ledger.json").unlink()
+    run("export", "ledger.json")
+    late = run(*checked)
+    assert late.code == 0
+    assert note in " ".join(late.out.split())
+    assert run("certificate", "show", "--user", "u1", "--out", "new.json").code == 0
+    again = run("certificate", "verify", "new.json", *checked[3:])
+    assert again.code == 0
+    assert note not in " ".join(again.out.split())
 
 
 def test_nothing_is_erased_without_permission(run: Any, parquet: Path) -> None:
@@ -149,7 +178,7 @@ def test_what_fails_at_the_source_after_the_request_is_not_called_refused(
         raise OSError(28, "No space left on device", str(external))
 
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files.write_without", full)
+        patched.setattr("armnesia.logs.erasing.parquet_eraser.write_without", full)
         failed = run("forget", "--user", "u1", "--erase-at-source")
     assert failed.code == 1
     assert f"{str(external)!r} cannot be used: No space left on device" in failed.err
@@ -241,7 +270,7 @@ def test_a_source_that_cannot_be_erased_is_warned_of_when_it_is_ingested(run: An
     Path("later.csv").write_text("variant,clicked,person\nA,1,zoe\n", "utf-8")
     done = run("ingest", "later.csv", *COLUMNS, *USER_COLUMN)
     assert done.code == 0
-    assert "armnesia erase is refused while it is counted: " in done.err
+    assert "but cannot at this one: " in done.err
     assert "CSV" in done.err
 
 
@@ -331,3 +360,17 @@ def test_status_and_verify_say_who_may_erase(run: Any, external: Path) -> None:
     assert "still present; armnesia erase deletes them" in run("verify").out
     assert re.search(r"erasure at the sources +│ permitted", run("status").out)
     assert "where they are erased in a step of its own" in run("certificate", "show", "--user", "u1").out
+
+
+def test_what_was_done_is_shown_where_a_source_failed(run: Any, external: Path) -> None:
+    shutil.copy(external, "more.parquet")
+    assert run("ingest", "more.parquet", *COLUMNS, *USER_COLUMN, "--other-rows").code == 0
+    assert run("forget", "--user", "u1").code == 0
+    duckdb.sql(f"COPY (SELECT * FROM '{external}' LIMIT 3) TO 'shorter.parquet'")
+    shutil.move("shorter.parquet", external)
+    done = run("erase", "--json")
+    assert done.code == 1
+    assert "has changed" in done.err
+    assert "nothing was changed" not in done.err
+    assert [each["number"] for each in done.json["deleted"]] == [2]
+    assert "u1" not in people(Path("more.parquet"))

@@ -166,7 +166,7 @@ def test_a_deletion_of_forgotten_people_is_not_warned_of(
     assert run("forget", "--user", "ann").code == 0
     execute(log, "DELETE FROM \"my clicks\" WHERE who = 'ann'")
     done = run(*ingest)
-    assert "3 rows in all sources: as many as before count, 0 of forgotten people" in done.out
+    assert "3 rows in all sources: as many count as before, 0 of forgotten people" in done.out
     assert "gone" not in done.err
 
 

@@ -20,7 +20,7 @@ def test_a_dry_run_tells_the_probabilities_and_writes_nothing(run: Any, vault: P
     preview = run("forget", "--user", "u1", "--dry-run", "--json").json
     assert set(preview) == {
         *("dry_run", "repeated", "named", "held", "records", "counts", "served_before", "unlearner"),
-        *("not_held", "fallback_because", "remark", "may_be_without_user"),
+        *("not_held", "fallback_because", "remark", "may_be_without_user", "also_held"),
         *("probabilities", "branch", "guarantee", "note"),
     }
     assert preview["counts"] == {"A": 0, "B": 40, "C": 0}
@@ -37,6 +37,7 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
         *("dry_run", "repeated", "named", "held", "not_held", "records", "counts", "served_before"),
         *("served", "head", "sequence", "kind", "unlearner", "level", "budget", "erasure", "pending_because"),
         *("erasure_steps", "fallback_because", "may_be_without_user", "certificate", "certificate_file"),
+        "also_held",
     }
     assert (done["records"], done["served_before"], done["served"]) == (40, "B", "A")
     assert (done["kind"], done["level"], done["erasure"]) == ("forget", "retained", "complete")
@@ -210,3 +211,50 @@ def test_rows_without_a_user_are_mentioned_where_none_were_found(run: Any, folde
     sentence = "The vault also holds rows without a user, and cannot tell whose they are"
     assert sentence in " ".join(run("forget", "--user", "147", "--dry-run").out.split())
     assert sentence in " ".join(run("forget", "--user", "147").out.split())
+
+
+def test_ids_are_advised_only_where_rows_have_some(run: Any, folder: Path) -> None:
+    Path("log.csv").write_text("action,reward,id\nA,1,147\nB,0,148\n")
+    advice = "forget them by their ids (--records)"
+    for url, ids in (("sqlite:///without.db", ()), ("sqlite:///with.db", ("--id-column", "id"))):
+        assert run("init", "--url", url, "--actions", "A,B").code == 0
+        assert run("ingest", "log.csv", "--url", url, "--no-user", *ids).code == 0
+        printed = " ".join(run("forget", "--url", url, "--user", "ann").out.split())
+        assert "The vault also holds rows without a user" in printed
+        assert (advice in printed) == bool(ids)
+
+
+def test_other_spellings_with_rows_are_mentioned(run: Any, folder: Path) -> None:
+    people = ["ann.lee@example.org", "Ann.Lee@Example.org", "bob"]
+    Path("log.csv").write_text("action,reward,user\n" + "".join(f"A,1,{name}\n" for name in people))
+    assert run("init", "--actions", "A,B").code == 0
+    assert run("ingest", "log.csv").code == 0
+    request = ("forget", "--user", "Ann.Lee@Example.org")
+    sentence = (
+        "The vault also holds rows of 'ann.lee@example.org': if that is the same person, forget this name,"
+    )
+    assert run(*request, "--dry-run", "--json").json["also_held"] == ["ann.lee@example.org"]
+    assert sentence in " ".join(run(*request, "--dry-run").out.split())
+    done = run(*request)
+    assert done.code == 0
+    assert "Forgotten: 1 record" in done.out
+    assert sentence in " ".join(done.out.split())
+    assert run(*request, "--json").json["also_held"] == ["ann.lee@example.org"]  # also the second time
+    assert run("forget", "--user", "bob", "--json").json["also_held"] == []
+    assert run("forget", "--user", "ann.lee@example.org", "--json").json["also_held"] == []
+    with Vault.open() as vault:
+        assert vault.similar_held(users=[f"u{number}" for number in range(101)]) is None
+        assert vault.similar_held(records=["r1"]) is None
+
+
+def test_given_rows_are_said_to_be_given(run: Any, folder: Path) -> None:
+    Path("log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n")
+    Path("ann.csv").write_text("action,reward,user\nA,1,ann\n")
+    assert run("init", "--external", "--actions", "A,B").code == 0
+    assert run("ingest", "log.csv").code == 0
+    done = run("forget", "--user", "ann", "--rows", "ann.csv")
+    assert done.code == 0
+    assert "The rows were given, not looked up at the sources: run armnesia verify" in " ".join(
+        done.out.split()
+    )
+    assert "were given, not" not in " ".join(run("forget", "--user", "bob").out.split())

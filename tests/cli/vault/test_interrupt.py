@@ -84,11 +84,20 @@ def test_with_batches_the_same_command_goes_on(run: Any, monkeypatch: pytest.Mon
         stopped = run(*in_batches)
     assert (stopped.code, stopped.out) == (130, "")
     assert stopped.err == (
-        "armnesia: interrupted; the finished batches are in; run the same command again to continue: no row"
-        " is added twice\n"
+        f"armnesia: interrupted; finished batches are in, with {CHUNK} rows; run the same command again to"
+        " continue: no row is added twice\n"
     )
     assert run("status", "--json").json["records"] == CHUNK
     assert run(*in_batches, "--json").json["added"] == 10_000
+
+
+def test_before_the_first_batch_nothing_is_in(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(vault_ingest, "counting_rows", lambda **_: interrupting(0))
+        stopped = run(*INGEST, "--batch-rows", "2")
+    assert (stopped.code, stopped.err) == (130, "armnesia: interrupted; nothing was ingested\n")
+    assert run("status", "--json").json["records"] == 0
 
 
 def test_an_interruption_of_the_commit_claims_nothing(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.manifest import DataFileContent
 from pyiceberg.types import IcebergType, ListType, NestedField, StringType, StructType
 
 from armnesia.core.errors import UnsupportedError
@@ -24,7 +25,14 @@ from tests.logs.erasing.stores import (
     made_rows,
     name_of,
 )
-from tests.logs.lakes.tables import add_actions, edit_commit, inline_vector, set_features
+from tests.logs.lakes.tables import (
+    add_actions,
+    add_delete_file,
+    edit_commit,
+    iceberg_files,
+    inline_vector,
+    set_features,
+)
 
 PERSON = name_of(1)
 PEOPLE = People.named([PERSON])
@@ -89,6 +97,21 @@ def test_names_in_what_a_delta_table_says_of_itself(table: DeltaStore, place: st
     erasure = purged(table)
     has_name = bool(found_in(table.contents(), {PERSON.encode()}))
     assert is_named(erasure) == has_name == (place != "nothing")
+
+
+@pytest.mark.parametrize("options", [{"description": "Clicks, for {} on request"}, {"name": "of-{}-2026"}])
+@pytest.mark.parametrize("person", ["Anna Leeson", "user-550e8400-e29b-41d4-a716-446655440000"])
+def test_names_of_several_words_in_what_a_delta_table_says(
+    table: DeltaStore, person: str, options: dict[str, str]
+) -> None:
+    rows = [(person if row[0] == PERSON else row[0], *row[1:]) for row in made_rows(0)]
+    said: dict[str, Any] = {key: text.format(person) for key, text in options.items()}
+    deltalake.write_deltalake(str(table.folder), arrow_rows(rows), **said)
+    people = People.named([person], UserType.TEXT)
+    plan = table.eraser().plan(people)
+    assert plan is not None
+    table.eraser().apply(plan, people)
+    assert is_named(table.eraser().purge(plan, people, ignore_retention=True))
 
 
 def test_partitions_by_another_column_that_name_people(table: DeltaStore) -> None:
@@ -259,3 +282,30 @@ def test_a_file_without_any_rows_of_people_does_not_count(table: DeltaStore) -> 
     table.with_parts(1)
     pq.write_table(arrow_rows(without(made_rows(1))), table.folder / "extra.parquet")
     assert purged(table).state == SourceState.PURGED
+
+
+@pytest.mark.parametrize("content", ["rows", "a remark", "positions"])
+def test_position_deletes_with_the_rows_that_they_delete(lake: IcebergStore, content: str) -> None:
+    """They stay in the present snapshot when the data file is written again."""
+    lake.append([(PERSON, "A", 0.5, "x"), (PERSON, "B", 0.25, "x"), (name_of(7), "B", 0.75, "x")])
+    table = lake.table()
+    (data,) = iceberg_files(table)
+
+    def field(name: str, number: int, type_: pa.DataType) -> pa.Field:
+        return pa.field(name, type_, metadata={"PARQUET:field_id": str(number)})
+
+    row = pa.struct([field("user", 1, pa.string())])
+    fields = [field("file_path", 2147483546, pa.string()), field("pos", 2147483545, pa.int64())]
+    values = [pa.array([data.file_path]), pa.array([0])]
+    if content == "rows":
+        fields.append(field("row", 2147483544, row))
+        values.append(pa.array([{"user": PERSON}], row))
+    schema = pa.schema(fields, metadata={"note": PERSON} if content == "a remark" else None)
+    path = Path(data.file_path.removeprefix("file://")).with_name("00000-deletes.parquet")
+    pq.write_table(pa.Table.from_arrays(values, schema=schema), path)
+    add_delete_file(table, path, DataFileContent.POSITION_DELETES)
+    erasure = purged(lake)
+    is_left = bool(found_in(lake.contents(), {PERSON.encode()}))
+    assert is_left == (content != "positions")
+    assert erasure.state == (SourceState.LOGICALLY_DELETED if is_left else SourceState.PURGED)
+    assert any("files of position deletes hold more" in each for each in erasure.remains) == is_left

@@ -24,7 +24,7 @@ from armnesia.logs.erasing import (
     SourceState,
     delta,
     iceberg,
-    lake_rows,
+    lake_eraser,
     open_eraser,
 )
 from armnesia.logs.erasing.delta_files import DeltaFolder
@@ -234,7 +234,7 @@ def test_a_delta_table_that_is_partitioned_by_another_column(table: DeltaStore) 
     ],
 )
 def test_delta_tables_that_are_refused(table: DeltaStore, options: Any, reason: str) -> None:
-    deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0, 30)), **options)
+    deltalake.write_deltalake(str(table.folder), arrow_rows(made_rows(0)), **options)
     with pytest.raises(UnsupportedError, match=reason):
         table.eraser().plan(PEOPLE)
 
@@ -365,7 +365,7 @@ def test_users_by_floats_are_refused(tmp_path: Path) -> None:
     rows = pa.table({"user": [1.5, 2.5], "action": ["A", "B"], "reward": [0.5, 0.25]})
     deltalake.write_deltalake(str(tmp_path / "log"), rows)
     source = open_source(f"delta:{tmp_path}/log", action="action", reward="reward", whole_rows=False)
-    with pytest.raises(InvalidLogError, match="must hold UUIDs, dates, decimals, integers, text for rows"):
+    with pytest.raises(InvalidLogError, match="must hold dates, decimals, integers, text for rows"):
         open_eraser(source).plan(People.named(["1.5"]))
 
 
@@ -449,7 +449,7 @@ def test_a_delta_erasure_that_changes_other_rows_is_taken_back(
     table: DeltaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = table.with_parts()
-    values = lake_rows.values_of
+    values = lake_eraser.values_of
     monkeypatch.setattr(delta, "values_of", lambda *given: [*values(*given), name_of(9)])
     plan = table.eraser().plan(PEOPLE)
     assert plan is not None
@@ -462,7 +462,7 @@ def test_a_delta_erasure_that_leaves_rows_is_noticed(
     table: DeltaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.with_parts()
-    values = lake_rows.values_of
+    values = lake_eraser.values_of
     monkeypatch.setattr(delta, "values_of", lambda *given: values(*given)[1:])
     plan = table.eraser().plan(PEOPLE)
     assert plan is not None
@@ -475,7 +475,7 @@ def test_an_iceberg_erasure_that_changes_other_rows_is_taken_back(
 ) -> None:
     rows = lake.with_parts()
     before = lake.table().current_snapshot().snapshot_id
-    values = lake_rows.values_of
+    values = lake_eraser.values_of
     for change in (lambda *given: [*values(*given), name_of(9)], lambda *given: values(*given)[1:]):
         monkeypatch.setattr(iceberg, "values_of", change)
         plan = lake.eraser().plan(PEOPLE)

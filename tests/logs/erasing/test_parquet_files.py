@@ -19,7 +19,7 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import open_source
-from armnesia.logs.erasing import ErasurePlan, People, SourceState, file_swaps, open_eraser, parquet_files
+from armnesia.logs.erasing import ErasurePlan, People, SourceState, file_swaps, open_eraser, parquet_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.erasing.parquet_rewriting import write_without
 
@@ -527,7 +527,7 @@ def test_a_file_with_other_rows_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table]
 ) -> None:
     pq.write_table(TABLE, tmp_path / "a.parquet")
-    monkeypatch.setattr(parquet_files, "write_without", write_with_fault(change))
+    monkeypatch.setattr(parquet_eraser, "write_without", write_with_fault(change))
     with pytest.raises(InvalidLogError, match="the other rows would not stay the same; nothing was changed"):
         eraser_of(tmp_path / "a.parquet").plan(People.named([NAMES[1]]))
     assert pq.ParquetFile(tmp_path / "a.parquet").read().equals(TABLE)
@@ -539,13 +539,13 @@ def test_an_eraser_that_leaves_rows_is_caught(tmp_path: Path, monkeypatch: pytes
     people = People.named([NAMES[1]])
     for name in ("a", "b"):
         pq.write_table(TABLE, tmp_path / f"{name}.parquet")
-    monkeypatch.setattr(parquet_files, "write_without", lambda p, t, at: write_without(p, t, at[1:]))
+    monkeypatch.setattr(parquet_eraser, "write_without", lambda p, t, at: write_without(p, t, at[1:]))
     with pytest.raises(InvalidLogError, match="the other rows would not stay the same"):
         eraser_of(tmp_path / "*.parquet").plan(people)
     monkeypatch.undo()
-    positions = parquet_files.ParquetEraser._positions
+    positions = parquet_eraser.ParquetEraser._positions
     monkeypatch.setattr(
-        parquet_files.ParquetEraser, "_positions", lambda *given: dict(list(positions(*given).items())[:1])
+        parquet_eraser.ParquetEraser, "_positions", lambda *given: dict(list(positions(*given).items())[:1])
     )
     plan = eraser_of(tmp_path / "*.parquet").plan(people)
     assert plan is not None
@@ -591,7 +591,7 @@ def test_another_order_of_the_rows_is_noticed(tmp_path: Path, monkeypatch: pytes
         rows = pq.read_table(target)
         pq.write_table(rows.take(list(range(len(rows)))[::-1]), target)
 
-    monkeypatch.setattr(parquet_files, "write_without", in_reverse)
+    monkeypatch.setattr(parquet_eraser, "write_without", in_reverse)
     with pytest.raises(InvalidLogError, match="would not stay the same"):
         eraser_of(path).plan(People.named([NAMES[1], NAMES[2]], UserType.TEXT))
 

@@ -15,7 +15,7 @@ import pytest
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.core.identifiers import UserType
-from armnesia.logs.erasing import Erasure, People, SourceState, file_swaps, parquet_files
+from armnesia.logs.erasing import Erasure, People, SourceState, file_swaps, parquet_eraser
 from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages, _DataFile
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from tests.logs.erasing.test_parquet_files import NAMES, TABLE, eraser_of, without
@@ -336,7 +336,7 @@ def test_a_new_file_is_read_by_nobody_else_while_it_is_written(
         write_without(old, new, positions)
         modes.append(os.stat(new).st_mode & 0o777)
 
-    monkeypatch.setattr(parquet_files, "write_without", watched)
+    monkeypatch.setattr(parquet_eraser, "write_without", watched)
     erase(path)
     assert modes == [0o600]
 

@@ -590,6 +590,18 @@ def test_rows_that_a_policy_hides_are_not_passed_over(postgres: PostgresStore) -
             connection.execute(f"DROP ROLE {role}")
 
 
+def test_a_purge_says_that_a_transaction_of_another_database_keeps_the_rows(postgres: PostgresStore) -> None:
+    postgres.append(made_rows(0))
+    plan = postgres.eraser().plan(PEOPLE)
+    assert plan is not None
+    with psycopg.connect(postgres_url(), dbname="template1") as other:
+        other.execute("SELECT pg_current_xact_id()").fetchall()
+        postgres.eraser().apply(plan, PEOPLE)
+        assert postgres.eraser().purge(plan, PEOPLE).state == SourceState.LOGICALLY_DELETED
+        other.rollback()
+        assert postgres.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
+
+
 def test_a_purge_says_that_others_can_still_see_the_rows(postgres: PostgresStore) -> None:
     postgres.append(made_rows(0))
     with psycopg.connect(postgres_url()) as reader:
@@ -877,3 +889,69 @@ def test_short_floats_of_postgres_that_it_shows_with_fewer_digits_are_refused(
             open_source(postgres_url(), table=table, **columns)
     else:
         assert open_source(postgres_url(), table=table, **columns).n_rows() == 2
+
+
+def purged(store: Store, people: People) -> Any:
+    plan = store.eraser().plan(people)
+    assert plan is not None
+    store.eraser().apply(plan, people)
+    return store.eraser().purge(plan, people)
+
+
+def assert_named(found: Any) -> None:
+    assert found.state == SourceState.LOGICALLY_DELETED
+    assert any("has a word that is a name of somebody" in sentence for sentence in found.remains)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "CREATE INDEX heavy ON clicks (action) WHERE user = '{}'",
+        "CREATE TRIGGER heavy AFTER INSERT ON clicks WHEN new.user = '{}' BEGIN SELECT 1; END",
+    ],
+)
+def test_a_definition_of_sqlite_that_names_somebody_is_told(sqlite: SqliteStore, definition: str) -> None:
+    sqlite.with_parts(2)
+    with closing(sqlite3.connect(sqlite.path)) as database, database:
+        database.execute(definition.format(name_of(1)))
+    assert_named(purged(sqlite, PEOPLE))
+    assert purged(sqlite, People.named([name_of(2)])).state == SourceState.PURGED
+
+
+def test_a_constraint_of_postgres_that_names_somebody_is_told(postgres: PostgresStore) -> None:
+    postgres.with_parts(2)
+    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+        connection.execute(
+            f"CREATE TABLE {postgres.schema}.heavy (CHECK (\"user\" = '{name_of(1)}'))"
+            f" INHERITS ({postgres.schema}.clicks)"
+        )
+    assert_named(purged(postgres, PEOPLE))
+    assert purged(postgres, People.named([name_of(2)])).state == SourceState.PURGED
+
+
+def test_a_purge_clears_samples_also_if_others_deleted_the_rows(sqlite: SqliteStore) -> None:
+    sqlite.with_parts(2)
+    plan = sqlite.eraser().plan(PEOPLE)
+    assert plan is not None
+    with closing(sqlite3.connect(sqlite.path)) as database, database:
+        database.execute("CREATE TABLE samples (tbl, idx, sample)")
+        database.execute("INSERT INTO samples VALUES ('clicks', 'by_user', ?)", (name_of(1).encode(),))
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute(
+            "UPDATE sqlite_master SET name = 'sqlite_stat4', tbl_name = 'sqlite_stat4',"
+            " sql = 'CREATE TABLE sqlite_stat4 (tbl, idx, sample)' WHERE name = 'samples'"
+        )
+        database.execute("DELETE FROM clicks WHERE user = ?", (name_of(1),))
+    assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
+    assert name_of(1).encode() not in sqlite.path.read_bytes()
+
+
+def test_a_table_of_sqlite_with_a_point_in_its_name_is_erased(sqlite: SqliteStore) -> None:
+    sqlite.append(made_rows(0))
+    with closing(sqlite3.connect(sqlite.path)) as database, database:
+        database.execute('ALTER TABLE clicks RENAME TO "a.b"')
+    eraser = open_eraser(open_sqlite(sqlite, "main.a.b"))
+    plan = eraser.plan(PEOPLE)
+    assert plan is not None
+    eraser.apply(plan, PEOPLE)
+    assert eraser.purge(plan, PEOPLE).state == SourceState.PURGED

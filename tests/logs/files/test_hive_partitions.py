@@ -452,3 +452,20 @@ def test_tables_to_join_have_partitions(tmp_path: Path) -> None:
         ("bob", "B", "2", 1),
         ("cy", "A", "2", 0),
     ]
+
+
+def test_a_glob_reads_each_file_once(tmp_path: Path) -> None:
+    inner = tmp_path / "lake" / "day1" / "part"
+    inner.mkdir(parents=True)
+    (inner / "a.csv").write_text("action,reward\nA,1\nB,0\n")
+    every = str(tmp_path / "lake" / "**" / "**" / "*.csv")
+    assert len(read_log(every, actions=["A", "B"])) == 2
+    (inner / "b.csv").symlink_to("a.csv")
+    for glob in (every, str(inner / "*.csv")):
+        with pytest.raises(InvalidLogError, match=r"glob .* are the same file: its rows would be read twice"):
+            read_log(glob, actions=["A", "B"])
+    assert len(read_log(str(inner / "b*.csv"), actions=["A", "B"])) == 2
+    (inner / "b.csv").unlink()
+    (tmp_path / "lake" / "day2").symlink_to(tmp_path / "lake" / "day1")
+    with pytest.raises(InvalidLogError, match="are the same file"):
+        read_log(str(tmp_path / "lake" / "day*" / "part" / "*.csv"), actions=["A", "B"])

@@ -18,6 +18,7 @@ from pyiceberg.types import StringType
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import open_source, read_log
+from armnesia.logs.lakes.delta import DeltaLog
 from armnesia.logs.lakes.manifest import CountedFile, Effect, LakeManifest
 from armnesia.logs.lakes.source import LakeSource
 from armnesia.logs.manifests import Changes
@@ -399,7 +400,7 @@ def test_a_deletion_vector_is_a_change_of_rows(tmp_path: Path) -> None:
             {"add": {**add, "dataChange": False, "deletionVector": inline_vector([0])}},
         ],
     )
-    expected = "the files are not those that the commits since then tell of"
+    expected = "version 1 changed or removed rows"
     assert opened(lake.name).changes_since(before.manifest()).recount == expected
 
 
@@ -417,6 +418,60 @@ def test_a_rearrangement_that_loses_rows_is_a_change_of_rows(tmp_path: Path) -> 
 
     edit_commit(lake.path, 2, forge)
     assert opened(lake.name).changes_since(before.manifest()).recount == "version 2 changed or removed rows"
+
+
+def without_numbers(actions: list[dict[str, Any]]) -> None:
+    """As writers leave them out, to whom the statistics of removed files are optional."""
+    for action in actions:
+        action.get("remove", {}).pop("stats", None)
+
+
+def test_a_rearrangement_without_numbers_is_compared_with_what_files_had(tmp_path: Path) -> None:
+    lake = Delta(tmp_path)
+    lake.append(MORE)
+    before = opened(lake.name)
+    lake.compact()
+    edit_commit(lake.path, 2, without_numbers)
+    assert opened(lake.name).changes_since(before.manifest()).kind == "nothing"
+
+    def lose_a_row(actions: list[dict[str, Any]]) -> None:
+        (add,) = add_actions(actions)
+        add["stats"] = json.dumps({"numRecords": len(CLICKS["action"]) + len(MORE["action"]) - 1})
+
+    edit_commit(lake.path, 2, lose_a_row)
+    commits = DeltaLog(lake.name).commits_since(1)
+    assert [commit.effect for commit in commits or ()] == [Effect.CHANGED]
+
+
+def test_a_second_rearrangement_without_numbers_is_compared_with_the_first(tmp_path: Path) -> None:
+    lake = Delta(tmp_path)
+    lake.append(MORE)
+    before = opened(lake.name)
+    lake.compact()
+    lake.append(MORE)
+    lake.compact()
+    for version in (2, 4):
+        edit_commit(lake.path, version, without_numbers)
+    expected = [Effect.REARRANGED, Effect.APPENDED, Effect.REARRANGED]
+    assert effects(before, opened(lake.name)) == expected
+
+
+@pytest.mark.parametrize("kind", ["add", "remove"])
+def test_a_rearrangement_of_unknown_numbers_is_counted_again(tmp_path: Path, kind: str) -> None:
+    lake = Delta(tmp_path)
+    lake.append(MORE)
+    before = opened(lake.name)
+    lake.compact()
+
+    def without_statistics(actions: list[dict[str, Any]]) -> None:
+        for add in add_actions(actions):
+            del add["stats"]
+
+    for version in range(3):
+        edit_commit(lake.path, version, without_numbers)
+        if (kind == "add") == (version == 2):
+            edit_commit(lake.path, version, without_statistics)
+    assert effects(before, opened(lake.name)) == [Effect.CHANGED]
 
 
 @pytest.mark.parametrize(
@@ -486,6 +541,33 @@ def test_position_deletes_are_a_change_of_rows_and_their_compaction_is_counted_a
     lake.compact()  # six rows are replaced by five
     assert opened(lake.name).changes_since(middle.manifest()).kind == "recount"
     assert counted(opened(lake.name)) == counted(middle)
+
+
+def test_a_replacement_is_known_by_the_rows_of_its_files(tmp_path: Path) -> None:
+    """Numbers in the summary of a snapshot are optional."""
+
+    def say_nothing(metadata: dict[str, Any]) -> None:
+        metadata["snapshots"][-1]["summary"] = {"operation": "replace"}
+
+    lake = Iceberg(tmp_path)
+    lake.append(MORE)
+    before = opened(lake.name)
+    lake.compact()
+    edit_metadata(lake.table, say_nothing)
+    middle = opened(lake.name)
+    assert middle.changes_since(before.manifest()).kind == "nothing"
+    lake.delete()
+    edit_metadata(lake.table, say_nothing)
+    assert effects(middle, opened(lake.name)) == [Effect.CHANGED]
+
+
+def test_a_replacement_that_adds_deletes_is_counted_again(tmp_path: Path) -> None:
+    lake = Iceberg(tmp_path)
+    before = opened(lake.name)
+    (file,) = iceberg_files(lake.table)
+    delete_positions(lake.table, {file.file_path: [0]}, tmp_path / "deletes.parquet")
+    edit_metadata(lake.table, lambda metadata: set_operation(metadata, "replace"))
+    assert effects(before, opened(lake.name)) == [Effect.CHANGED]
 
 
 def test_an_append_that_adds_deletes_is_counted_again(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def test_refusals_of_the_server_are_reported(schema: Schema) -> None:
     ):
         users_of(open_source(schema.url, table=f"{schema.name}.strange", **NAMES))
     wrong = schema.url.replace(f"/{schema.connection.info.dbname}", "/no_such_database")
-    with pytest.raises(InvalidLogError, match=r"cannot be reached|no such database"):
+    with pytest.raises(InvalidLogError, match=r"cannot be opened: is the server running"):
         open_source(wrong, table="clicks", **NAMES)
 
 
@@ -335,3 +335,19 @@ def test_a_table_in_sqlite_needs_no_extra(tmp_path: Path) -> None:
     url = write_sqlite(tmp_path / "log.db", ROWS)
     command = [sys.executable, "-c", WITHOUT_EXTRAS, url]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_table_with_a_point_in_its_name_and_a_broken_view_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute('CREATE TABLE "a.b" (action, reward)')
+        database.execute("CREATE TABLE gone (action, reward)")
+        database.execute("CREATE VIEW broken AS SELECT * FROM gone")
+        database.execute("DROP TABLE gone")
+    source = f"sqlite:///{path}"
+    columns: dict[str, Any] = {"action": "action", "reward": "reward"}
+    with pytest.raises(InvalidLogError, match=r"has a table 'a\.b', whose name has a point: .* main"):
+        open_source(source, table="a.b", **columns)
+    assert open_source(source, table="main.a.b", **columns).n_rows() == 0
+    with pytest.raises(InvalidLogError, match="what a view is made of may be gone"):
+        open_source(source, table="broken", **columns)

@@ -408,7 +408,8 @@ def test_an_old_row_that_is_put_back_is_refused_where_it_is_read(place: Place) -
             with pytest.raises(VaultError, match="changed by something other than armnesia"):
                 asked()
         assert any("decisions: rows were added" in problem for problem in vault.verify().problems)
-        assert any(f"in decision {text}: the vault has" in problem for problem in vault.verify().problems)
+        named = ", ".join(f"{column}={value}" for column, value in key.items())
+        assert any(f"in decision {named}: the vault has" in problem for problem in vault.verify().problems)
         assert vault.rebuild().changed
         assert vault.verify().problems == ()
         left = sums_in(in_log(without(LOG, "u7")))

@@ -340,7 +340,7 @@ def test_sources_that_cannot_be_erased_are_refused_before_anybody_is_forgotten(
     path = tmp_path / "log.csv"
     path.write_text("action,reward,user\nA,1,ann\nB,0,bob\n", "utf-8")
     with sqlite_place.create(PERMITTED) as vault:
-        with pytest.warns(UserWarning, match="armnesia erase is refused while it is counted: rows of CSV"):
+        with pytest.warns(UserWarning, match="but cannot at this one: rows of CSV"):
             vault.ingest(str(path), user="user")
         head = vault.head
         with pytest.raises(UnsupportedError, match="rows of CSV files cannot be erased"):
@@ -447,7 +447,7 @@ def test_changes_by_others_between_plan_and_apply(
     vault.forget(users=[FIRST])
     path = files.folder / "part-1.parquet"
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files.check_swap", _changing(path))
+        patched.setattr("armnesia.logs.erasing.parquet_eraser.check_swap", _changing(path))
         with pytest.raises(VaultError, match=r"has changed since.*run armnesia ingest.*run armnesia erase"):
             vault.erase_at_sources()
     assert vault.source_erasures().sources[0].interrupted
@@ -513,7 +513,7 @@ def test_an_eraser_that_leaves_a_file_is_caught(
             put_in_place(swap)
 
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.logs.erasing.parquet_files.put_in_place", forgetful)
+        patched.setattr("armnesia.logs.erasing.parquet_eraser.put_in_place", forgetful)
         with pytest.raises(VaultError, match="still has rows of the people to be erased"):
             vault.erase_at_sources(purge=True)
     assert state_of(vault, FIRST) == "untouched"
@@ -542,7 +542,7 @@ def test_an_eraser_that_deletes_too_much_is_caught(
     """A planted fault that the eraser's own check does not see: the vault counts the other rows again."""
     delta.with_parts(1)
     with counted_vault(sqlite_place, delta) as vault:
-        monkeypatch.setattr("armnesia.logs.erasing.lake_rows.other_rows_stayed", lambda *_: True)
+        monkeypatch.setattr("armnesia.logs.erasing.lake_eraser.other_rows_stayed", lambda *_: True)
         monkeypatch.setattr("armnesia.logs.erasing.delta.values_of", lambda *_: [FIRST, SECOND])
         with pytest.raises(VaultError, match=r"other rows than were counted.*the request itself is done"):
             vault.forget(users=[FIRST], erase_at_source=True)
@@ -696,7 +696,7 @@ def test_columns_that_cannot_be_written_again_are_told_before_anybody_is_forgott
             rows = rows.replace("AS other", "AS waited")
         duckdb.execute(f"COPY ({rows}) TO '{tmp_path}/log/{number}.parquet'")
     with sqlite_place.create(PERMITTED) as vault:
-        with pytest.warns(UserWarning, match="but not in files with such columns as this source has"):
+        with pytest.warns(UserWarning, match="but cannot at this one as it is"):
             vault.ingest(tmp_path / "log", user="user")
         entries = len(list(vault.ledger()))
         with pytest.raises(InvalidLogError, match="cannot be erased: column 'waited' would become"):

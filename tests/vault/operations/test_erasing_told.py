@@ -10,7 +10,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from armnesia.core.errors import InvalidLogError, MissingExtraError, VaultError
+from armnesia.core.errors import InvalidLogError, MissingExtraError, UnsupportedError, VaultError
 from armnesia.core.identifiers import UserType
 from tests.databases import Place
 from tests.logs.erasing.stores import name_of
@@ -35,6 +35,22 @@ def test_without_the_extra_nobody_is_forgotten(
         with pytest.raises(MissingExtraError, match=missing):
             vault.forget(users=[FIRST], erase_at_source=True)
         assert vault.head == head
+
+
+def test_without_the_extra_a_source_is_not_called_lost(
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_log("delta", tmp_path / "log", monkeypatch)
+    log.with_parts(1)
+    with counted_vault(sqlite_place, log) as vault:
+        monkeypatch.setitem(sys.modules, "deltalake", None)
+        with pytest.raises(VaultError, match=r"needs an optional dependency: pip install") as refused:
+            vault.forget(users=[FIRST])
+        assert str(refused.value).endswith("; nothing was changed")
+        assert "rebuild" not in str(refused.value)
+        (problem,) = vault.verify().problems
+        assert "pip install" in problem
+        assert "rebuild" not in problem
 
 
 def test_a_catalog_that_is_not_found_is_no_source_that_is_gone(
@@ -109,6 +125,21 @@ def test_rows_in_files_that_are_not_counted_are_counted_among_the_deleted(
 def _write_delta(path: Path, people: Sequence[float]) -> None:
     rows = {"action": ["A", "B"] * 2, "reward": [1, 0, 0, 1], "user": people, "id": [1, 2, 3, 4]}
     deltalake.write_deltalake(path, pa.table(rows), mode="overwrite", schema_mode="overwrite")
+
+
+def test_a_table_that_cannot_be_written_is_told_before_anybody_is_forgotten(
+    tmp_path: Path, sqlite_place: Place
+) -> None:
+    _write_delta(tmp_path / "log", [7, 8, 9, 8])
+    deltalake.DeltaTable(tmp_path / "log").alter.set_table_properties({"delta.appendOnly": "true"})
+    with sqlite_place.create(dataclasses.replace(PERMITTED, user_type=UserType.INTEGER)) as vault:
+        with pytest.warns(UserWarning, match="but cannot at this one as it is: .*delta.appendOnly") as told:
+            vault.ingest(f"delta:{tmp_path / 'log'}", user="user", id="id")
+        assert len(told) == 1
+        head = vault.head
+        with pytest.raises(UnsupportedError, match=r"delta\.appendOnly"):
+            vault.forget(users=[8], erase_at_source=True)
+        assert vault.head == head
 
 
 def test_names_that_a_lake_cannot_be_erased_by_are_told_before_anybody_is_forgotten(

@@ -16,7 +16,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.logs import open_source
 from armnesia.logs.erasing import People, open_eraser
 from armnesia.vault import Configuration, Vault
-from tests.databases import fresh_place
+from tests.databases import Place, fresh_place
 from tests.logs.lakes.tables import iceberg_catalog, static_name, write_delta, write_iceberg
 from tests.vault.state.test_external_records import EXTERNAL, NAMED, ROWS, write
 
@@ -130,16 +130,16 @@ def test_a_row_that_was_left_out_may_spell_its_user_otherwise(tmp_path: Path) ->
         assert vault.verify().holds
 
 
-def lake_rows(*users: str) -> pa.Table:
+def lake_eraser(*users: str) -> pa.Table:
     n_rows = len(users)
     return pa.table({"action": ["A"] * n_rows, "reward": [1.0] * n_rows, "user": list(users)})
 
 
 def test_a_copy_of_a_table_is_not_taken_for_it(tmp_path: Path) -> None:
     first, second, link = tmp_path / "first", tmp_path / "second", tmp_path / "link"
-    write_delta(first, lake_rows("ann", "bob"))
+    write_delta(first, lake_eraser("ann", "bob"))
     shutil.copytree(first, second)
-    write_delta(second, lake_rows("ann", "cem"), mode="append")
+    write_delta(second, lake_eraser("ann", "cem"), mode="append")
     link.symlink_to(first)
     with vault_of(tmp_path) as vault:
         vault.ingest(f"delta:{first}", user="user")
@@ -157,12 +157,64 @@ def test_a_copy_of_a_table_is_not_taken_for_it(tmp_path: Path) -> None:
 
 
 def test_another_file_of_metadata_of_an_iceberg_table_is_the_same_table(tmp_path: Path) -> None:
-    before = write_iceberg(tmp_path / "lake", lake_rows("ann", "bob"))
+    before = write_iceberg(tmp_path / "lake", lake_eraser("ann", "bob"))
     table = iceberg_catalog(tmp_path / "lake").load_table("logs.clicks")
-    table.append(lake_rows("ann"))
+    table.append(lake_eraser("ann"))
     with vault_of(tmp_path) as vault:
         assert vault.ingest(before, user="user").added == 2
         assert vault.ingest(static_name(table), user="user").added == 1
         assert vault.forget(users=["ann"]).records == 2
         assert len(vault.status().sources) == 1
         assert vault.verify().holds
+
+
+@pytest.mark.parametrize("other_rows", [False, True])
+def test_a_copy_is_refused_also_while_sources_have_to_be_counted_again(
+    tmp_path: Path, other_rows: bool
+) -> None:
+    (tmp_path / "a").mkdir()
+    write(tmp_path / "a" / "log.csv", ROWS)
+    shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=shutil.copy2)
+    with vault_of(tmp_path) as vault:
+        vault.ingest(str(tmp_path / "a"), **NAMED)
+        vault.forget(users=["ann"])
+        vault.readmit(users=["ann"])
+        if other_rows:
+            assert vault.ingest(str(tmp_path / "b"), **NAMED, other_rows=True).rows == 8
+            return
+        with pytest.raises(VaultError, match="has the name, size and time of change"):
+            vault.ingest(str(tmp_path / "b"), **NAMED)
+        assert vault.n_records == 2
+        vault.ingest(str(tmp_path / "a"), **NAMED)
+        assert vault.n_records == 4
+
+
+@pytest.mark.parametrize("column", ["user", "USER"])
+def test_rows_are_not_ordered_by_the_names_of_people(tmp_path: Path, column: str) -> None:
+    source = table(tmp_path / "log.db", [(0, "A", 1.0, "zoe.smith@example.org")])
+    change(tmp_path / "log.db", "CREATE VIEW shown AS SELECT at, action, reward, user AS USER FROM log")
+    named = OPENED | {"user": column, "ordered_by": column, "table": "log" if column == "user" else "shown"}
+    with vault_of(tmp_path) as vault:
+        with pytest.raises(VaultError, match="stores the highest value") as refused:
+            vault.ingest(source, **named)
+        assert "zoe" not in str(refused.value)
+        assert vault.status().sources == ()
+
+
+def test_nothing_is_certified_before_a_source_is_counted(place: Place, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("action,reward,user\nA,1,ann\nB,0,bob\n", encoding="utf-8")
+    refused = "the vault has counted no source yet"
+    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        before = vault.head
+        for options in ({}, {"exactly": True}, {"rows": str(log)}):
+            for method in (vault.forget, vault.preview):
+                with pytest.raises(VaultError, match=refused):
+                    method(users=["9"], **options)
+        assert vault.head == before
+        vault.ingest(str(log))
+        assert vault.forget(users=["ann"]).records == 1
+        vault.rebuild(without=[str(log)])
+        with pytest.raises(VaultError, match=refused):
+            vault.forget(users=["bob"])
+        assert vault.forget(users=["ann"]).repeated  # it is known already

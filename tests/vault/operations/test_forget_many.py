@@ -22,6 +22,7 @@ from armnesia.core.errors import (
 )
 from armnesia.vault import Configuration, ForgetRequest, Forgotten, UserType, Vault
 from armnesia.vault.operations import forget
+from armnesia.vault.state import released_request
 from armnesia.vault.storage import tables
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import filled, values
@@ -201,14 +202,14 @@ def test_a_failure_that_is_no_refusal_rolls_all_of_them_back(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(place) as vault:
-        before, release = held(vault), forget._release
+        before, release = held(vault), released_request.release_within_policy
 
         def fail(configuration: Any, touched: Any, resolved: Any) -> Any:
             if touched.request.counts.sum() == 1:
                 raise MemoryError
             return release(configuration, touched, resolved)
 
-        monkeypatch.setattr(forget, "_release", fail)
+        monkeypatch.setattr(released_request, "release_within_policy", fail)
         with pytest.raises(MemoryError):
             vault.forget_many([ForgetRequest(users=["ann"]), ForgetRequest(users=["bob"])])
         assert held(vault) == before

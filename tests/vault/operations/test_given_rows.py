@@ -226,3 +226,48 @@ def test_a_row_too_many_is_what_verify_may_have_found(place: Place, source: Path
         vault.ingest(write(tmp_path / "more.csv", more, header), **columns)
         vault.forget(users=["ann"], rows=given(tmp_path, [more[0], more[0]], header=header))
         assert any("not all of it, or more" in problem for problem in vault.verify().problems)
+
+
+@pytest.mark.parametrize("request_", [{"users": ["ann"]}, {"records": ["r1", "r3"]}], ids=["user", "record"])
+def test_rows_of_readmitted_people_are_not_subtracted_before_they_are_counted_again(
+    sqlite_place: Place, source: Path, tmp_path: Path, request_: dict[str, Any]
+) -> None:
+    rows = given(tmp_path, ANN)
+    with filled(sqlite_place, source) as vault:
+        vault.forget(**request_)
+        vault.readmit(**request_)
+        before = dumped(vault)
+        with pytest.raises(VaultError, match="people were readmitted, whose rows were left out"):
+            vault.forget(**request_, rows=rows)
+        assert dumped(vault) == before
+        vault.ingest(str(source), **NAMED)
+        assert vault.forget(**request_, rows=rows).records == 2
+        assert counts(vault) == sums(OTHERS)
+        assert vault.verify().holds
+
+
+@pytest.mark.parametrize("role", ["reward", "action"])
+def test_rows_that_two_sources_count_by_other_columns_are_refused(
+    sqlite_place: Place, tmp_path: Path, role: str
+) -> None:
+    header = "action,reward,who,id,second"
+    rows = [("A", "1", "ann", "r1", "B" if role == "action" else "0"), ("A", "1", "bob", "r2", "B")]
+    first = write(tmp_path / "first.csv", rows[:1], header)
+    other = write(tmp_path / "other.csv", [(*row[:3], f"x{row[3]}", row[4]) for row in rows[:1]], header)
+    with sqlite_place.create(EXTERNAL) as vault:
+        vault.ingest(str(first), **NAMED)
+        columns: dict[str, Any] = {**NAMED, role: "second"}
+        vault.ingest(str(other), **columns, other_columns=True)
+        before = dumped(vault)
+        with pytest.raises(VaultError, match=f"with different {role} columns .'{role}' and 'second'."):
+            vault.forget(users=["ann"], rows=given(tmp_path, [*rows[:1]], header=header))
+        assert dumped(vault) == before
+        assert vault.forget(users=["ann"]).records == 2
+
+
+def test_given_rows_are_in_no_database(sqlite_place: Place, source: Path) -> None:
+    with (
+        filled(sqlite_place, source) as vault,
+        pytest.raises(VaultError, match="got the address of a database"),
+    ):
+        vault.forget(users=["ann"], rows="sqlite:///rows.db")

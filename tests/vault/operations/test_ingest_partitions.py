@@ -1,14 +1,17 @@
 """Vaults over partitioned files: columns in the names of folders are keys, and never people's names."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
 
 from armnesia.core.errors import InvalidLogError, VaultError
 from armnesia.logs import read_log
 from armnesia.vault import Configuration
 from tests.databases import Place
 from tests.logs.files.test_hive_partitions import ACTIONS, ROWS, as_arrow_reads, written
+from tests.logs.lakes.tables import arrow_table, iceberg_catalog, static_name, write_delta
 from tests.vault.operations.test_decisions import held, sums_in
 
 
@@ -41,6 +44,36 @@ def test_external_vaults_refuse_people_in_paths(tmp_path: Path, place: Place) ->
         pytest.raises(VaultError, match="stores the paths of its files, which must not name people"),
     ):
         vault.ingest(folder)
+
+
+@pytest.mark.parametrize(
+    ("partition", "is_refused"),
+    [
+        ("delta", True),
+        (IdentityTransform(), True),
+        (TruncateTransform(2), True),
+        (BucketTransform(4), False),
+    ],
+    ids=str,
+)
+def test_external_vaults_refuse_tables_with_people_in_paths(
+    tmp_path: Path, place: Place, partition: Any, is_refused: bool
+) -> None:
+    table = arrow_table(ROWS)
+    if partition == "delta":
+        name = write_delta(tmp_path / "log", table, partition_by=["user"])
+    else:
+        written_to = iceberg_catalog(tmp_path / "log").create_table("logs.clicks", schema=table.schema)
+        with written_to.update_spec() as spec:
+            spec.add_field("user", partition, "part")
+        written_to.append(table)
+        name = static_name(written_to)
+    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
+        if is_refused:
+            with pytest.raises(VaultError, match="stores the paths of its files, which must not name people"):
+                vault.ingest(name)
+        else:
+            assert vault.ingest(name).added == 6
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])

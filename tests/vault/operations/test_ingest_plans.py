@@ -14,7 +14,8 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage.postgres import PostgresSession
-from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
+from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.storage.sqlite_session import SqliteSession
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import change
 

@@ -9,7 +9,7 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.logs import Source
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import Configuration, ForgetRequest, Vault
 from tests.databases import Place
 
 LOG: dict[str, list[Any]] = {
@@ -163,3 +163,81 @@ def test_a_request_says_that_rows_of_the_person_may_be_without_a_user(place: Pla
         assert vault.forget(users=["cem", "dan"]).may_be_without_user
         vault.forget(records=["r1", "r2", "r3"])
         assert not vault.forget(users=["eve"]).may_be_without_user
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_the_column_user_of_before_need_not_be_named_again(
+    place: Place, mode: str, dry_run: bool, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("action,reward,user,who\nA,1,7,x\nB,0,8,y\n")
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(str(log))
+        assert vault.forget(users=["7"]).records == 1
+        log.write_text("action,reward,user,who\nA,1,7,x\nB,0,8,y\nA,0,9,z\n")
+        done = vault.ingest(str(log), dry_run=dry_run)
+        assert (done.added, done.suppressed, done.user_column) == (1, 1, "user")
+        unnamed = tmp_path / "unnamed.csv"
+        unnamed.write_text("action,reward,who\nA,1,7\n")
+        with pytest.raises(VaultError, match=REFUSED):
+            vault.ingest(str(unnamed), dry_run=dry_run)
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_where_people_came_from_other_columns_too_it_is_named(
+    place: Place, mode: str, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("action,reward,user\nA,1,7\n")
+    second.write_text("action,reward,user,who\nA,1,x,8\n")
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(str(second), user="who")
+        assert vault.forget(users=["8"]).records == 1
+        with pytest.raises(VaultError, match=REFUSED):
+            vault.ingest(str(first))
+        vault.ingest(str(first), user="user")
+        with pytest.raises(VaultError, match=REFUSED):
+            vault.ingest(str(first))
+
+
+IDS = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"], "id": ["r1", "r2"]}
+NO_IDS = "no row of this vault has an id, because its sources were ingested without an id column"
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_ids_are_refused_where_no_row_has_one(place: Place, mode: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("action,reward,user,id\nA,1,ann,r1\nB,0,bob,r2\n")
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(str(log))
+        before = vault.head
+        for method in (vault.forget, vault.preview):
+            with pytest.raises(VaultError, match=NO_IDS):
+                method(records=["r1"])
+        (refused,) = vault.forget_many([ForgetRequest(records=["r1"])])
+        assert NO_IDS in str(refused)
+        assert vault.head == before
+        assert not vault.may_have_ids
+        assert vault.forget(records=["r1"], exactly=True).records == 0  # a later source may bring it
+        assert vault.forget(records=["r1"]).repeated
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_and_not_where_some_source_has_ids(place: Place, mode: str, tmp_path: Path) -> None:
+    log, more = tmp_path / "log.csv", tmp_path / "more.csv"
+    log.write_text("action,reward,user\nA,1,ann\nB,0,bob\n")
+    more.write_text("action,reward,user,id\nA,1,cem,r1\nA,1,dan,r2\n")
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(str(log))
+        vault.ingest(str(more), id="id", other_ids=True)
+        assert vault.may_have_ids
+        assert vault.forget(records=["r1"]).records == 1
+        assert vault.forget(records=["x9"]).records == 0
+
+
+def test_an_empty_vault_may_forget_ids_before_they_come(place: Place) -> None:
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        assert vault.forget(records=["r1"]).records == 0
+        done = vault.ingest(IDS, id="id")
+        assert (done.added, done.suppressed) == (1, 1)

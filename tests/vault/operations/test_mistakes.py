@@ -264,9 +264,8 @@ def test_an_option_that_postgresql_does_not_know_is_told(postgres_place: Place) 
         Vault.create(postgres_place.url.replace("schema=", "schma="), keys=postgres_place.keys)
 
 
-@pytest.mark.parametrize("mode", ["managed", "external"])
-def test_a_vault_without_actions_forgets_nobody_and_says_so(place: Place, mode: str) -> None:
-    with place.create(Configuration(actions=None, mode=mode)) as vault:
+def test_a_vault_without_actions_forgets_nobody_and_says_so(place: Place) -> None:
+    with place.create(Configuration(actions=None)) as vault:
         assert vault.preview(users=["ann"]).records == 0
         done = vault.forget(users=["ann"])
         assert (done.records, done.certificate.summary()["kind"]) == (0, "nothing_held")

@@ -563,7 +563,10 @@ def test_a_type_that_is_fixed_during_a_request_holds_for_it(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """The first users come in between the look-up and the transaction of a request."""
+    machines = tmp_path / "machines.csv"
+    machines.write_text("action,reward\nA,1\n", encoding="utf-8")
     with made(place, mode) as vault, place.open() as other:
+        vault.ingest(str(machines), no_user=True)
         look_up = vault._connection.records.look_up
 
         def overtaken(*arguments: Any, **options: Any) -> Any:

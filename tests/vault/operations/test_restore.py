@@ -1,6 +1,7 @@
 """A backup that is put back: refused by the pinned head, and brought up to date before it opens."""
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -282,3 +283,65 @@ def test_a_vault_that_went_on_from_the_backup_is_refused(place: Place, tmp_path:
     pin.unlink()
     with pytest.raises(VaultError, match="is not the beginning of the export's: they have diverged"):
         restored(place, tmp_path / "export.json")
+
+
+def two_sources(place: Place, folder: Path) -> tuple[Vault, list[str], Snapshot]:
+    """An external vault with two folders of files, their names, and a backup."""
+    rows = {"a": ["A,1,ann", "B,0,bob", "A,0,cem"], "b": ["A,1,dan", "B,1,eve", "A,0,ann"]}
+    vault = place.create(Configuration(actions=("A", "B"), mode="external"))
+    for name, own in rows.items():
+        (folder / name).mkdir()
+        (folder / name / "log.csv").write_text("\n".join(["action,reward,user", *own]) + "\n")
+        vault.ingest(str(folder / name), user="user")
+    return vault, [each.name for each in vault.status().sources], Snapshot(place, vault, folder)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_source_that_was_dropped_since_stays_dropped(place: Place, tmp_path: Path, is_gone: bool) -> None:
+    vault, (first, second), backup = two_sources(place, tmp_path)
+    vault.rebuild(without=[first])
+    if is_gone:
+        shutil.rmtree(tmp_path / "a")
+    vault.forget(users=["ann"])
+    statistics = arms(vault)
+    vault.export(tmp_path / "export.json", for_restore=True)
+    vault.close()
+    backup.put_back()
+    assert restored(place, tmp_path / "export.json") == 2
+    with place.open() as vault:
+        assert [each.name for each in vault.status().sources] == [second]
+        assert arms(vault) == statistics
+        assert vault.verify().holds
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["moved before the restore", "gone with the machine"])
+def test_a_source_that_was_moved_since_is_named_with_its_place(
+    sqlite_place: Place, tmp_path: Path, told: bool
+) -> None:
+    place, export = sqlite_place, tmp_path / "export.json"
+    vault, (first, second), backup = two_sources(place, tmp_path)
+    if told:
+        (tmp_path / "a").rename(tmp_path / "now")
+        vault.rebuild(moved=(first, str(tmp_path / "now")))
+    vault.forget(users=["ann"])
+    statistics = arms(vault)
+    vault.export(export, for_restore=True)
+    vault.close()
+    backup.put_back()
+    if not told:
+        (tmp_path / "a").rename(tmp_path / "now")
+    with pytest.raises(VaultError, match="armnesia restore EXPORT --moved OLD NEW"):
+        restored(place, export)
+    with pytest.raises(ArmnesiaError, match="has no source 'elsewhere'"):
+        Vault.restore(place.url, export, keys=place.keys, moved=[("elsewhere", str(tmp_path / "now"))])
+    with pytest.raises(VaultError, match="older than its pinned head"):
+        place.open()
+    Vault.restore(place.url, export, keys=place.keys, moved=[(first, str(tmp_path / "now"))])
+    with place.open() as vault:
+        names = [each.name for each in vault.status().sources]
+        assert names == [str(tmp_path / "now"), second]
+        assert arms(vault) == statistics
+        assert vault.verify().holds
+        assert vault.forget(users=["bob"]).records == 1
+        *_, entry, _ = vault.ledger()
+        assert entry.fields["moved"] == [1]

@@ -119,3 +119,33 @@ def test_a_backup_does_not_say_how_far_it_is_erased(sqlite_place: Place, tmp_pat
     Vault.restore(sqlite_place.url, tmp_path / "export.json", keys=sqlite_place.keys)
     with closing(sqlite3.connect(sqlite_place.path)) as connection:
         assert connection.execute("SELECT erased_through FROM vault").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize("only_tally", [False, True])
+def test_no_certificate_is_shown_while_rows_of_the_person_are_there_again(
+    place: Place, only_tally: bool
+) -> None:
+    """Found by the index, or by the tally where the index is damaged."""
+    with filled(place) as vault:
+        rows = rows_of(vault, "ann")
+        owner = rows[0][1]
+        ((_, records, digest),) = values(vault, "SELECT * FROM owner WHERE owner = ?", owner)
+        forget_and_erase(vault, "ann")
+        if only_tally:
+            change(vault, "INSERT INTO owner VALUES (?, ?, ?)", owner, records, digest)
+        else:
+            put_back(vault, rows)
+        for again in (vault.certificate, vault.forget):
+            with pytest.raises(VaultError, match="are in the vault again, put there by something other"):
+                again(users=["ann"])
+        vault.rebuild()
+        assert vault.certificate(users=["ann"]).body["entry"]["kind"] == "forget"
+
+
+def test_the_certificate_of_somebody_who_was_readmitted_is_still_shown(place: Place) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["ann"])
+        vault.readmit(users=["ann"])
+        new = {"action": ["A"], "reward": [1.0], "who": ["ann"], "id": ["r9"]}
+        assert vault.ingest(new, user="who", id="id").added == 1
+        assert vault.certificate(users=["ann"]).body["entry"]["kind"] == "forget"

@@ -149,3 +149,13 @@ def test_each_role_may_do_what_those_before_it_may() -> None:
         Token(1, Role.READER, "", "2026-01-01", "2026-01-02", revoked="2026-01-01").is_accepted("2026-01-01")
         is False
     )
+
+
+def test_verify_says_what_it_cannot_tell_of_the_tables_of_the_service(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault:
+        assert vault.verify().notes == ()
+        vault.create_token("operator")
+        (note,) = vault.verify().notes
+        assert note.startswith(
+            "of the service there are 1 token and 0 requests of controllers; whether others"
+        )

@@ -306,7 +306,7 @@ def test_an_external_vault_counts_its_sources_when_it_is_upgraded(
         elif change_at_source == "gone":
             assert vault.rebuild(without=[str(source)]).changed
         assert vault.verify().problems == ()
-        assert vault.forget(users=["bob"]).records == (change_at_source != "gone")
         if source.exists():
+            assert vault.forget(users=["bob"]).records == 1
             assert vault.ingest(str(source), user="who", id="id").rows == 0
     assert Vault.upgrade(place.url, keys=place.keys).to_dict() == {"from": VERSION, "to": VERSION}

@@ -158,6 +158,22 @@ PAIRS = [
         for other in ("2026-01-02 00:00:00", "2026-01-02T00:00:00Z", "2026-01-02 00:00:00.000000 UTC")
     ),
     ("2026-01-02 03:04:05.5", "2026-01-02T03:04:05.500+00:00"),
+    ("2026-01-02 03:04:05", "2026-01-02 03:04:05+00"),
+    *(("+491701234567", other) for other in ("\u202a+491701234567\u202c", "\u202d+491701234567\u202c")),
+    *(
+        ("ann", other)
+        for other in ("\u2066ann\u2069", "\u2068ann\u2069", "\u202aann", "ann\u202c", "ann\x1a")
+    ),
+    ("user-12", "user-\uff11\uff12"),
+    ("ann lee", "\uff41\uff4e\uff4e \uff4c\uff45\uff45"),
+    ("ann@ex.org", "ann\uff20ex.org"),
+    ("\u30a2\u30a4", "\uff71\uff72"),
+    ("\u30ac\u30d1", "\uff76\uff9e\uff8a\uff9f"),
+    ("ann lee", "ann Lee"),
+    ("Ann Lee", "ann Lee"),
+    ("iphone-7", "iPhone-7"),
+    ("ann.lee@ex.org", "ann.lee@EX.ORG"),
+    ("ann.lee@ex.org", "ANN.LEE@ex.org"),
 ]
 
 
@@ -209,6 +225,59 @@ def test_a_spelling_leads_back_to_a_name_in_usual_case(name: str, place: int) ->
         assert name in near_spellings(spelling, 10**6), spelling
 
 
+def _with_capital(name: str, place: int) -> str:
+    return name[:place].lower() + name[place:].capitalize()
+
+
+MARKS = "\0\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+DIRECTIONS = ("\u202a\u202c", "\u202d\u202c", "\u2066\u2069", "\u2068\u2069")
+WIDE = {number: number + 0xFEE0 for number in range(0x21, 0x7F)}
+MUTUAL: dict[str, Callable[[str, int], str]] = {
+    "lower case": lambda name, _: name.lower(),
+    "upper case": lambda name, _: name.upper(),
+    "title case": lambda name, _: name.title(),
+    "a capital within": _with_capital,
+    "a capital within and one before": lambda name, place: (
+        name[:place].capitalize() + name[place:].capitalize()
+    ),
+    "upper-case domain": lambda name, _: "@".join((name.split("@")[0].lower(), *name.upper().split("@")[1:])),
+    "upper-case first part": lambda name, _: "@".join(
+        (name.split("@")[0].upper(), *name.lower().split("@")[1:])
+    ),
+    "NFC": lambda name, _: unicodedata.normalize("NFC", name),
+    "NFD": lambda name, _: unicodedata.normalize("NFD", name),
+    "wide": lambda name, _: name.translate(WIDE | {0x20: 0x3000}),
+    "wide without the space": lambda name, _: name.translate(WIDE),
+    "wide digits": lambda name, _: name.translate({ord(digit): WIDE[ord(digit)] for digit in "0123456789"}),
+    "wide @": lambda name, _: name.replace("@", "\uff20"),
+    "a mark before": lambda name, place: f"{MARKS[place % len(MARKS)]}{name}",
+    "a mark after": lambda name, place: f"{name}{MARKS[place % len(MARKS)]}",
+    "marks of direction": lambda name, place: name.join(DIRECTIONS[place % len(DIRECTIONS)]),
+    "the end of a DOS file": lambda name, _: f"{name}\x1a",
+    "a zero-width space": lambda name, place: f"{name[:place]}\u200b{name[place:]}",
+    "a separator": lambda name, place: f"{name[:place]}{' -_.'[place % 4]}{name[place:]}",
+    "quotes": lambda name, _: f"'{name}'",
+}
+"""Differences in which docs/vault-names.md says that likeness is mutual."""
+
+
+@pytest.mark.parametrize("difference", MUTUAL)
+@given(name=USUAL, place=st.integers(0, 10**6))
+def test_documented_differences_are_found_both_ways(difference: str, name: str, place: int) -> None:
+    changed = MUTUAL[difference](name, place % len(name))
+    if changed != name:
+        assert changed in near_spellings(name, 10**6)
+        assert name in near_spellings(changed, 10**6)
+
+
+@given(name=USUAL, mark=st.characters(categories=["Cc", "Cf"]), place=st.integers(0, 3))
+def test_any_invisible_or_control_character_around_leads_to_the_name(
+    name: str, mark: str, place: int
+) -> None:
+    marked = [f"{mark}{name}", f"{name}{mark}", f"{mark}{name}{mark}", f"{mark}{mark} {name}{mark}"][place]
+    assert name in near_spellings(marked)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -245,6 +314,10 @@ def test_simpler_spellings_do_not_lead_back() -> None:
         ("jDoE", "jdoe"),
         ("cid,dan", "cid"),
         ("a\u00adnn", "ann"),
+        ("ann\u2063", "ann"),
+        ("x\u00b2", "x2"),
+        ("\u2460", "1"),
+        ("\uff41nn", "ann"),
         ("Ann <ann@ex.org>", "ann@ex.org"),
         ("12345678901234567", "1.2345678901234568e+16"),
     ):
@@ -272,9 +345,8 @@ def test_a_long_name_takes_no_longer_than_it_is(name: str) -> None:
 
 
 def test_control_characters() -> None:
-    assert [has_control_characters(name) for name in ("ann", "a\u200bn", "a\tn", "cid\0", "\x85")] == [
-        *(False, False, True, True, True)
-    ]
+    names = ("ann", "a\u200bn", "\u0645\u06cc\u200c\u0646", "a\tn", "cid\0", "\x85", "ann\u2063", "\u202aann")
+    assert [has_control_characters(name) for name in names] == [*[False] * 3, *[True] * 5]
 
 
 @pytest.mark.parametrize("length", [60, 100, 200])

@@ -36,6 +36,12 @@ PAIRS = [
     ("{6F9619FF-8B86-D011-B42D-00C04FC964FF}", "6f9619ff8b86d011b42d00c04fc964ff"),
     ("2026-01-02", "2026-01-02 00:00:00"),
     ("ann%40ex.org", "ann@ex.org"),
+    ("\u2066ann\u2069", "ann"),
+    ("+491701234567", "\u202a+491701234567\u202c"),
+    ("user-\uff11\uff12", "user-12"),
+    ("iPhone-7", "iphone-7"),
+    ("ann.lee@EX.ORG", "ann.lee@ex.org"),
+    ("2026-01-02 03:04:05+00", "2026-01-02 03:04:05"),
 ]
 
 
@@ -70,6 +76,16 @@ def test_a_list_in_one_name_is_refused_with_its_parts(place: Place, asked: str) 
             with pytest.raises(SimilarNameError, match="rows of 'cid' and 'dan', which may be user"):
                 request(users=[asked])
         assert vault.forget(users=["cid", "dan"]).records == 2
+
+
+def test_an_invisible_character_at_an_end_is_refused_unless_the_name_is_held_so(place: Place) -> None:
+    with holding(place, "bob", "eve\u2063") as vault:
+        for asked in ("cid\u2063", "\u202acid"):
+            with pytest.raises(InvalidInputError, match="or an invisible one at an end"):
+                vault.forget(users=[asked])
+        assert vault.forget(users=["cid\u2063"], exactly=True).held == 0
+        assert vault.forget(users=["eve\u2063"]).records == 1
+        assert vault.verify().holds
 
 
 def test_a_control_character_is_refused_unless_the_name_is_held_so(place: Place) -> None:

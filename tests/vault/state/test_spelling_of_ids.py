@@ -1,13 +1,15 @@
 """Ids of records that became floats: a forgotten record does not come back by another spelling."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from armnesia.core.errors import ChangedRecordError, VaultError
-from armnesia.vault import Configuration, Vault
+from armnesia.core.errors import ChangedRecordError, SimilarNameError, VaultError
+from armnesia.vault import Configuration, UserType, Vault
 from tests.databases import Place
 
 FLOATS = "'id' looks like integers that became floats, such as 7.0 for 7, first in row 0"
@@ -95,3 +97,33 @@ def test_a_column_of_floats_in_a_frame_is_not_another_spelling(sqlite_place: Pla
         frame = pd.DataFrame(log(17.0, 18.0))
         again = vault.ingest(frame, user="user", id="id")
         assert (again.added, again.suppressed, again.already_there) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("kind", ["table", "csv"])
+@pytest.mark.parametrize(
+    ("user_type", "held", "usual"), [(UserType.TEXT, " ann", "ann"), (UserType.INTEGER, "07", "7")]
+)
+@pytest.mark.filterwarnings("ignore:user column 'user' ", "ignore:.*begins or ends with a space")
+def test_ids_that_are_the_users_are_compared_as_the_source_spells_them(
+    place: Place, tmp_path: Path, kind: str, user_type: UserType, held: str, usual: str
+) -> None:
+    """Rows of a table were found by the usual spelling and left out by the other: they came back."""
+    rows = pd.DataFrame(
+        {"n": [1, 2, 3], "action": list("ABA"), "reward": [1, 0, 0], "user": [held, "8", "9"]}
+    )
+    if kind == "csv":
+        rows.to_csv(tmp_path / "log.csv", index=False)
+        source, options = str(tmp_path / "log.csv"), dict[str, Any]()
+    else:
+        with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
+            rows.to_sql("log", connection, index=False)
+        source, options = f"sqlite:///{tmp_path}/log.db", {"table": "log", "ordered_by": "n"}
+    configuration = Configuration(actions=("A", "B"), mode="external", user_type=user_type)
+    with place.create(configuration) as vault:
+        vault.ingest(source, user="user", id="user", **options)
+        with pytest.raises(SimilarNameError):
+            vault.forget(records=[usual])
+        assert vault.forget(records=[held]).records == 1
+        assert vault.verify().holds
+        vault.rebuild()
+        assert vault.n_records == 2

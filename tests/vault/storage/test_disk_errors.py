@@ -24,7 +24,7 @@ def failing(vault: Vault, code: int, text: str, monkeypatch: pytest.MonkeyPatch)
     """From now on the vault's checkpoints fail with this error of SQLite."""
     database = vault._connection.database
     assert isinstance(database, SqliteDatabase)
-    connection = database._connection
+    connection = database._erasure.connection
 
     class Failing:
         def execute(self, sql: str, *parameters: Any) -> Any:
@@ -37,7 +37,7 @@ def failing(vault: Vault, code: int, text: str, monkeypatch: pytest.MonkeyPatch)
         def __getattr__(self, name: str) -> Any:
             return getattr(connection, name)
 
-    monkeypatch.setattr(database, "_connection", Failing())
+    monkeypatch.setattr(database._erasure, "connection", Failing())
 
 
 @pytest.mark.parametrize(

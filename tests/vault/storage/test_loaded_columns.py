@@ -24,7 +24,7 @@ from armnesia.vault.storage.digest_arrays import (
     xor_of_groups,
 )
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_INDEX
-from armnesia.vault.storage.sqlite import SqliteSession
+from armnesia.vault.storage.sqlite_session import SqliteSession
 from tests.databases import fresh_place
 
 LARGEST, LARGEST_ARM = 2**63 - 1, 2**31 - 1

@@ -2,6 +2,8 @@
 
 import os
 import random
+import re
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultBusyError, VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage.postgres import PostgresDatabase
 from tests.databases import SERVER, Place, postgres_url
@@ -141,6 +143,157 @@ def test_notes_of_the_planner_wait_for_readers_too(
         assert files_with(administrator, *marks) == []
 
 
+@pytest.fixture
+def other_database(administrator: psycopg.Connection) -> Iterator[str]:
+    """The URL of another database of the same server."""
+    name = f"other_{uuid.uuid4().hex[:12]}"
+    administrator.execute(f"CREATE DATABASE {name}")
+    yield in_database(postgres_url(), name)
+    administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def in_database(url: str, name: str) -> str:
+    address, _, options = url.partition("?")
+    return f"{address.rpartition('/')[0]}/{name}{'?' if options else ''}{options}"
+
+
+def test_a_transaction_of_another_database_keeps_deleted_rows_in_the_files(
+    postgres_place: Place, other_database: str, administrator: psycopg.Connection
+) -> None:
+    """VACUUM FULL keeps what its own snapshot sees, which begins at the oldest transaction that writes."""
+    filled(postgres_place).close()
+    with postgres_place.open(timeout=0.3) as vault:
+        mark = vault._connection.all_keys.owner_digest(PERSON)
+        with closing(psycopg.connect(other_database)) as other:
+            other.execute("CREATE TABLE written (number integer)")
+            vault.forget(users=[PERSON])
+            vault.rotate_digest_key()
+            done = vault.compact()
+            assert (done.complete, done.pending_because) == (
+                False,
+                "another transaction can still see deleted rows",
+            )
+            assert vault.certificate(users=[PERSON]).erasure == "pending"
+            other.rollback()
+            other.execute("SELECT 1 FROM pg_class")  # of a reader there VACUUM FULL is not in need
+            assert vault.compact().complete
+        assert files_with(administrator, mark) == []
+
+
+def test_what_the_server_says_of_rows_that_it_kept_is_heard(
+    postgres_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(postgres_place) as vault:
+        monkeypatch.setattr(PostgresDatabase, "_wait_for_older_snapshots", lambda _: True)
+        with reader_of(postgres_place):
+            vault.forget(users=[PERSON])
+            assert vault.compact().pending_because == "another transaction can still see deleted rows"
+        assert vault.compact().complete
+
+
+def test_tables_that_the_server_does_not_rewrite_are_not_erased(
+    postgres_place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To a role that may not, it only gives a warning."""
+    with filled(postgres_place) as vault:
+        vault.forget(users=[PERSON])
+        schema = schema_of(vault)
+    role = f"{schema[:20]}_writer"
+    administrator.execute(f"CREATE ROLE {role} LOGIN IN ROLE pg_read_all_data, pg_write_all_data")
+    try:
+        monkeypatch.setattr(PostgresDatabase, "schema_problems", lambda *_: [])
+        url = re.sub("//[^@]*@", f"//{role}@", postgres_place.url)
+        with Vault.open(url, keys=postgres_place.keys, timeout=0.3) as vault:
+            monkeypatch.setattr(PostgresDatabase, "_drop_samples", lambda _: True)
+            assert "did not rewrite the table" in str(vault.compact().pending_because)
+            assert vault.certificate(users=[PERSON]).erasure == "pending"
+    finally:
+        administrator.execute(f"DROP ROLE {role}")
+
+
+def test_samples_that_this_role_may_not_remove_are_told(
+    postgres_place: Place, administrator: psycopg.Connection
+) -> None:
+    with filled(postgres_place) as vault:
+        as_made_earlier(vault)
+        schema = schema_of(vault)
+    role = f"{schema[:20]}_owner"
+    administrator.execute(f"CREATE ROLE {role} LOGIN")
+    try:
+        administrator.execute(f"ALTER SCHEMA {schema} OWNER TO {role}")
+        for (table,) in administrator.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'", [schema]
+        ).fetchall():
+            administrator.execute(f"ALTER TABLE {schema}.{table} OWNER TO {role}")
+        url = re.sub("//[^@]*@", f"//{role}@", postgres_place.url)
+        with (
+            Vault.open(url, keys=postgres_place.keys) as vault,
+            pytest.warns(UserWarning, match="let the owner of the database run VACUUM FULL pg_statistic"),
+        ):
+            assert vault.compact().complete
+    finally:
+        administrator.execute(f"DROP SCHEMA {schema} CASCADE")
+        administrator.execute(f"DROP ROLE {role}")
+
+
+def lose_the_row_in_its_index(vault: Vault) -> None:
+    """The primary key of `vault` does not find its row any more: the index was not written meanwhile."""
+    schema = schema_of(vault)
+    written = "UPDATE pg_index SET indisready = {0}, indisvalid = {0} WHERE indexrelid = '{1}'::regclass"
+    index = f"{schema}.vault_pkey"
+    for statements in (
+        [written.format("false", index)],
+        [
+            f"CREATE TEMPORARY TABLE kept AS SELECT * FROM {schema}.vault",
+            f"DELETE FROM {schema}.vault",
+            f"INSERT INTO {schema}.vault SELECT * FROM kept",
+        ],
+        [written.format("true", index)],
+    ):
+        with closing(psycopg.connect(postgres_url())) as connection, connection.transaction():
+            connection.execute("SET allow_system_table_mods = on")
+            for statement in statements:
+                connection.execute(statement)
+
+
+@pytest.mark.parametrize("damage", ["index", "no row"])
+def test_writers_wait_for_each_other_whatever_is_damaged(postgres_place: Place, damage: str) -> None:
+    with filled(postgres_place) as vault:
+        if damage == "index":
+            lose_the_row_in_its_index(vault)
+    with postgres_place.open() as vault, postgres_place.open(timeout=0.2) as other:
+        if damage == "no row":
+            change(vault, "DELETE FROM vault")
+        writers = [each._connection.database.writing() for each in (vault, other)]
+        with writers[0], pytest.raises(VaultBusyError), writers[1]:
+            pass
+
+
+def test_the_encoding_of_the_client_does_not_matter(
+    postgres_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(postgres_place).close()
+    for encoding in ("LATIN1", "SQL_ASCII"):
+        monkeypatch.setenv("PGCLIENTENCODING", encoding)
+        with postgres_place.open() as vault:
+            assert vault.forget(users=[f"user-{len(encoding)}", "näme"]).records <= 1
+            assert vault.verify().holds
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_of_another_encoding_takes_no_vault(
+    administrator: psycopg.Connection, tmp_path: Path, encoding: str
+) -> None:
+    name = f"other_{uuid.uuid4().hex[:12]}"
+    administrator.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    try:
+        with pytest.raises(VaultError, match=f"has the encoding {encoding}, .* with the encoding UTF8"):
+            Vault.create(in_database(postgres_url(), name), keys=tmp_path / "keys")
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def test_many_people_are_looked_up_one_by_one_without_samples(postgres_place: Place) -> None:
     """Nothing tells the server that few rows are theirs; it must not read all rows for that."""
     with filled(postgres_place) as vault, vault._connection.database.reading() as session:
@@ -177,7 +330,7 @@ def test_a_connection_that_is_lost(
 ) -> None:
     """Within the commit nobody can know what became of it; before it, nothing did."""
     with filled(postgres_place) as vault:
-        monkeypatch.setattr(vault._connection.database, "schema_problems", lambda *_: [])  # the trigger
+        monkeypatch.setattr(PostgresDatabase, "begin_schema_check", lambda *_: list)  # not of the trigger
         administrator.execute(CUT_OFF.format(schema=schema_of(vault), when=when))
         with pytest.raises(VaultError, match=told):
             vault.forget(users=[PERSON])
@@ -262,7 +415,7 @@ def test_an_ingest_that_is_cut_off_is_told(
     postgres_place: Place, administrator: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(postgres_place) as vault:
-        monkeypatch.setattr(vault._connection.database, "schema_problems", lambda *_: [])  # the trigger
+        monkeypatch.setattr(PostgresDatabase, "schema_problems", lambda *_: [])  # not of the trigger
         administrator.execute(
             CUT_OFF.format(schema=schema_of(vault), when="IMMEDIATE").replace("ledger", "record")
         )

@@ -178,6 +178,12 @@ def test_a_member_of_the_owner_may_use_the_vault_and_others_may_not(
             url = re.sub("//[^@]*@", f"//{member}@", postgres_place.url)
             with Vault.open(url, keys=postgres_place.keys) as other:
                 assert other.forget(users=["ann"]).records == 2
+            # Who inherits no rights may write by other ones, but not compact.
+            administrator.execute(f"GRANT pg_read_all_data, pg_write_all_data TO {member}")
+            with suppress(psycopg.errors.SyntaxError):  # of servers before 16
+                administrator.execute(f"GRANT {role} TO {member} WITH INHERIT FALSE")
+                with pytest.raises(VaultError, match="no member that inherits its rights"):
+                    Vault.open(url, keys=postgres_place.keys)
         finally:
             vault.close()
             administrator.execute(f"DROP SCHEMA {schema} CASCADE")

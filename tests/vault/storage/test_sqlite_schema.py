@@ -39,6 +39,11 @@ HIDDEN: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
 }
 
 
+ROOT = (
+    "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = ?) WHERE name = ?"
+)
+
+
 def write_schema(place: Place, *statements: tuple[str, tuple[Any, ...]]) -> None:
     """Change the schema as somebody who may write the file."""
     with closing(sqlite3.connect(place.path, isolation_level=None)) as connection:
@@ -148,3 +153,20 @@ def test_a_schema_that_is_no_text_is_refused_in_a_sentence(sqlite_place: Place) 
         except VaultError as error:
             refused += "malformed database schema" in str(error)
     assert refused > 0
+
+
+@pytest.mark.parametrize("opened", ["before", "after"])
+def test_indexes_that_begin_at_the_pages_of_others_are_refused(sqlite_place: Place, opened: str) -> None:
+    """Two empty ones would find nobody."""
+    moved = [
+        (ROOT, ("sqlite_autoindex_token_1", "record_owner")),
+        (ROOT, ("sqlite_autoindex_subject_request_1", "sqlite_autoindex_owner_1")),
+    ]
+    with filled(sqlite_place) as vault:
+        if opened == "before":
+            write_schema(sqlite_place, *moved)
+            check_refused(vault)
+            return
+    write_schema(sqlite_place, *moved)
+    with pytest.raises(VaultError, match="begins at the page of another one"):
+        sqlite_place.open()

@@ -12,7 +12,7 @@ import pytest
 
 from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, UserType, Vault
-from armnesia.vault.storage import sqlite
+from armnesia.vault.storage import sqlite_erasure
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from armnesia.vault.storage.sqlite_unused_space import Layout, SharedFile
 from tests.databases import Place
@@ -92,7 +92,7 @@ def test_the_search_finds_copies_that_are_not_overwritten(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There are ten on average, so that none is found with a probability of 5·10⁻⁵."""
-    monkeypatch.setattr(sqlite, "pages_with_leftovers", lambda _: set())
+    monkeypatch.setattr(sqlite_erasure, "pages_with_leftovers", lambda _: set())
     assert _number_left(sqlite_place) > 0
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_overwritten_where_somebody_has_written_since_the_checkpoint(
 ) -> None:
     with filled(sqlite_place) as vault:
         database, touched = database_of(vault), []
-        connection = database._connection
+        connection = database._erasure.connection
 
         class Meanwhile:
             def execute(self, sql: str, *parameters: Any) -> Any:
@@ -206,11 +206,11 @@ def test_nothing_is_overwritten_where_somebody_has_written_since_the_checkpoint(
                 return getattr(connection, name)
 
         monkeypatch.setattr(SharedFile, "overwrite_leftovers", lambda *_: touched.append(1))
-        monkeypatch.setattr(database, "_connection", Meanwhile())
+        monkeypatch.setattr(database._erasure, "connection", Meanwhile())
         connection.execute("PRAGMA user_version = 0")
         assert not database.erase()
         assert (database.erasure_obstacle, touched) == (NOT_EMPTY, [])
-        monkeypatch.setattr(database, "_connection", connection)
+        monkeypatch.setattr(database._erasure, "connection", connection)
         assert database.erase()
         assert touched == [1]
 

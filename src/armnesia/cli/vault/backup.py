@@ -8,6 +8,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
+from armnesia.vault import EXTERNAL
 
 
 @with_vault_options
@@ -21,9 +22,11 @@ def backup(
     """Copy an SQLite vault, as of one moment, to a new file."""
     with options.open() as vault:
         done = vault.back_up(file)
+        external = vault.configuration.mode == EXTERNAL
+    has = "It counts rows" if external else "It has the records"
     print_result(
         done.to_dict(),
         as_json,
-        f"Written to {file}. It has the records of people who may be forgotten later: after copying it back,"
-        " run armnesia restore with the file of a later armnesia export --for-restore.",
+        f"Written to {file}. {has} of people who may be forgotten later: after copying it back, run armnesia"
+        " restore with the file of a later armnesia export --for-restore.",
     )

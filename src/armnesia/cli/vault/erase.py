@@ -9,7 +9,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import IgnoreRetention, Purge, VaultOptions, with_vault_options
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, PartlyErasedError
 from armnesia.core.messages import counted
 from armnesia.vault import OPERATOR_ONLY, ErasurePreview, SourceErasure, SourceErasures
 
@@ -48,10 +48,20 @@ def erase(
         else:
             try:
                 found = vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
+            except PartlyErasedError as error:
+                _print_erasures(error.erasures, as_json)
+                raise
             except KeyboardInterrupt:
                 raise Interrupted(
                     "interrupted; run armnesia erase again with the same options, which finishes it"
                 ) from None
+    is_claim = status and found.sources
+    notes = ["This is what the ledger says: armnesia verify looks at the sources."] if is_claim else []
+    _print_erasures(found, as_json, *notes)
+
+
+def _print_erasures(found: SourceErasures, as_json: bool, *notes: str) -> None:
+    """How far each source is, what was deleted there, and what is left to do."""
     columns = ["source", "state", "requests since", "versions", "purge from"]
     rows = [
         [each.number, _state(each), each.pending, _versions(each), _minute(each.due)]
@@ -59,7 +69,7 @@ def erase(
     ]
     shown: list[Any] = [f"Source {each.number}: {each.name}" for each in found.sources]
     shown.append(table("Erased", columns, rows, unwrapped=columns[3:]) if rows else "No source is counted.")
-    print_result(found.to_dict, as_json, *_deleted_lines(found), *shown, *_lines(found))
+    print_result(found.to_dict, as_json, *deleted_lines(found), *shown, *_lines(found), *notes)
 
 
 def _print_preview(found: ErasurePreview, as_json: bool) -> None:
@@ -74,7 +84,7 @@ def _print_preview(found: ErasurePreview, as_json: bool) -> None:
     print_result(found.to_dict, as_json, *shown, f"Nothing was changed. {OPERATOR_ONLY}")
 
 
-def _deleted_lines(found: SourceErasures) -> list[str]:
+def deleted_lines(found: SourceErasures) -> list[str]:
     """How many rows were deleted just now, for the screen."""
     if found.deleted is None:
         return []

@@ -1,17 +1,20 @@
 """The command `forget`."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from armnesia.cli import options as opt
+from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.erase import purge_lines, remains_lines
+from armnesia.cli.vault.erase import deleted_lines, purge_lines, remains_lines
 from armnesia.cli.vault.options import (
     IgnoreRetention,
     Purge,
@@ -19,7 +22,7 @@ from armnesia.cli.vault.options import (
     epsilon_and_delta,
     with_vault_options,
 )
-from armnesia.core.errors import InvalidInputError, UnfinishedError, VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnfinishedError, VaultError
 from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
@@ -28,14 +31,14 @@ from armnesia.vault.ledger.certificate_text import LATER_ROWS
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
-_WITHOUT_USER = (
-    "The vault also holds rows without a user, and cannot tell whose they are: if rows of this request are"
-    " among them, forget them by their ids (--records)."
-)
+_WITHOUT_USER = "The vault also holds rows without a user, and cannot tell whose they are"
+_BY_THEIR_IDS = ": if rows of this request are among them, forget them by their ids (--records)."
+_WITHOUT_IDS = ": rows of this request that are among them cannot be named, because they have no ids."
 _VOUCHED = (
     "The given rows would count as all rows of this request: the operator vouches for it, and the certificate"
     " would say so."
 )
+_GIVEN = "The rows were given, not looked up at the sources: run armnesia verify, which compares them."
 _NOT_LOOKED_AT = "Rows that came to the sources since they were ingested were not looked at: armnesia ingest."
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
@@ -100,50 +103,109 @@ def forget(
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_new_file(certificate)
-    with options.open() as vault:
-        if dry_run:
-            found = vault.preview(**named, **answer)
-            _warn_of_unknown_ids(found, named)
-            hints = _not_looked_at(vault, found) if found.held < found.named else []
-            hints += [_VOUCHED] if rows else []
-            print_result(found.to_dict, as_json, *_preview_lines(found), *hints)
-            return
-        done = vault.forget(
-            **named,
-            **answer,
-            erase_at_source=erase_at_source,
-            purge=purge,
-            ignore_retention=ignore_retention,
+    steps = {"the erasure at the sources": erase_at_source, "the certificate file": certificate is not None}
+    with _saying_what_was_done(options, named, [step for step, wanted in steps.items() if wanted], dry_run):
+        with options.open() as vault:
+            if dry_run:
+                _print_preview(vault, named, answer, as_json)
+                return
+            done = vault.forget(
+                **named,
+                **answer,
+                erase_at_source=erase_at_source,
+                purge=purge,
+                ignore_retention=ignore_retention,
+            )
+            done = replace(done, also_held=_also_held(vault, named))
+            left = _hints(vault, done, given=rows is not None)
+            may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
+        _warn_of_unknown_ids(done, named)
+        if certificate is not None:
+            _save(done, certificate)
+        asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
+        lines = _lines(done, certificate, ignored=done.repeated and asked, may_erase=may_erase)
+        print_result(
+            lambda: {
+                "also_held": None,
+                **done.to_dict(),
+                "not_held": list(done.not_held),
+                "certificate_file": certificate,
+            },
+            as_json,
+            *lines,
+            *left,
+            *erasure_hint(done, named),
         )
-        left = []
-        if erase_at_source:
-            erasures = vault.source_erasures()
-            left = [*purge_lines(erasures), *remains_lines(erasures)]
-        may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
-        if done.held < done.named:
-            left += _not_looked_at(vault, done)
-    _warn_of_unknown_ids(done, named)
-    if certificate is not None:
-        try:
-            done.certificate.save(certificate)
-        except VaultError as error:
-            raise UnfinishedError(
-                f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
-            ) from None
-    asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
-    lines = _lines(done, certificate, ignored=done.repeated and asked, may_erase=may_erase)
-    print_result(
-        lambda: {**done.to_dict(), "not_held": list(done.not_held), "certificate_file": certificate},
-        as_json,
-        *lines,
-        *left,
-        *erasure_hint(done, named),
-    )
 
 
-def _not_looked_at(vault: Vault, found: Forgotten | Preview) -> list[str]:
-    """Where rows of somebody may be of whom none were found."""
-    return [_NOT_LOOKED_AT] if vault.configuration.mode == EXTERNAL and not found.repeated else []
+@contextmanager
+def _saying_what_was_done(
+    options: VaultOptions, named: Mapping[str, Any], steps: Sequence[str], dry_run: bool
+) -> Iterator[None]:
+    """Say after Ctrl-C whether the request is done, and that the steps after it may not be."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = "nothing was changed" if dry_run else _what_was_done(options, named, steps)
+        raise Interrupted(f"interrupted; {done}") from None
+
+
+def _what_was_done(options: VaultOptions, named: Mapping[str, Any], steps: Sequence[str]) -> str:
+    try:
+        with options.open() as vault:  # the interrupted connection may be unusable
+            entry = vault.answering_entry(**named)
+    except (ArmnesiaError, KeyboardInterrupt):
+        return "the request may be done; run the same command again to see: nothing is done twice"
+    if entry is None:
+        return "nothing was changed"
+    missing = f"{' and '.join(steps)} may be missing: " if steps else ""
+    return f"forgotten by ledger entry {entry}; {missing}run the same command again"
+
+
+def _print_preview(vault: Vault, named: Mapping[str, Any], answer: Mapping[str, Any], as_json: bool) -> None:
+    found = vault.preview(**named, **answer)
+    _warn_of_unknown_ids(found, named)
+    found = replace(found, also_held=_also_held(vault, named))
+    hints = _hints(vault, found)
+    hints += [_VOUCHED] if answer["rows"] else []
+    print_result(lambda: {"also_held": None, **found.to_dict()}, as_json, *_preview_lines(found), *hints)
+
+
+def _save(done: Forgotten, certificate: Path) -> None:
+    try:
+        done.certificate.save(certificate)
+    except VaultError as error:
+        raise UnfinishedError(
+            f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
+        ) from None
+
+
+def _also_held(vault: Vault, named: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Other spellings that have rows; whatever fails here, the request itself is done."""
+    try:
+        return vault.similar_held(**named)
+    except ArmnesiaError:
+        return None
+
+
+def _hints(vault: Vault, found: Forgotten | Preview, *, given: bool = False) -> list[str]:
+    """What was deleted and remains at the sources, and where rows may be that were not found."""
+    lines = []
+    if isinstance(found, Forgotten) and found.deleted_at_source is not None:
+        erasures = replace(vault.source_erasures(), deleted=found.deleted_at_source)
+        lines += [*deleted_lines(erasures), *purge_lines(erasures), *remains_lines(erasures)]
+    if given and not found.repeated:
+        lines.append(_GIVEN)
+    if found.held < found.named and vault.configuration.mode == EXTERNAL and not found.repeated:
+        lines.append(_NOT_LOOKED_AT)
+    if found.may_be_without_user:
+        lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.may_have_ids else _WITHOUT_IDS))
+    if found.also_held:
+        lines.append(
+            f"The vault also holds rows of {listed(found.also_held, _MOST_NAMES_SHOWN)}: if that is the same"
+            " person, forget this name, too."
+        )
+    return lines
 
 
 def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
@@ -259,8 +321,6 @@ def _named_lines(found: Forgotten | Preview) -> list[str]:
     if found.named > 1 and found.not_held:
         all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
         lines.append(f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}")
-    if found.may_be_without_user:
-        lines.append(_WITHOUT_USER)
     if found.decided_again:
         lines.append(
             f"Decided again by the learner: {counted(found.decided_again, 'other decision')}; their arms were"

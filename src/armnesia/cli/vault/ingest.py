@@ -180,12 +180,11 @@ def _counted_at_source(done: Ingested) -> str:
     """What was counted, in a vault whose rows stay at their sources."""
     left_out = f"{done.suppressed} of forgotten people or records left out"
     if done.recounted:
-        change = f"{abs(done.added)} {'more' if done.added > 0 else 'fewer'} than before"
         would = "would count" if done.dry_run else "count"
-        return (
-            f"{counted(done.rows, 'row')} in all sources: {change if done.added else 'as many as before'}"
-            f" {would}, {left_out}"
-        )
+        change = f"as many {would} as before"
+        if done.added:
+            change = f"{abs(done.added)} {'more' if done.added > 0 else 'fewer'} than before {would}"
+        return f"{counted(done.rows, 'row')} in all sources: {change}, {left_out}"
     if not done.rows:
         return "Nothing is new at the source: all its rows were counted before."
     return f"{counted(done.rows, 'new row')}: {done.added} {'would be ' * done.dry_run}added, {left_out}"
@@ -197,7 +196,8 @@ def _left_at_source(done: Ingested, *, may_erase: bool) -> str:
         done.suppressed, "row of forgotten people or records lies", "rows of forgotten people or records lie"
     )
     where = "the sources" if done.recounted else "the source"
-    return f"{lie} at {where}: {'run armnesia erase' if may_erase else 'delete them there'}."
+    them = "it" if done.suppressed == 1 else "them"
+    return f"{lie} at {where}: {'run armnesia erase' if may_erase else f'delete {them} there'}."
 
 
 def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None, batch_rows: int | None) -> str:
@@ -205,14 +205,17 @@ def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None, batc
 
     None: it was not opened yet. The commit takes time: if it is interrupted, all rows may be in.
     """
-    if batch_rows is not None:
-        return "the finished batches are in; run the same command again to continue: no row is added twice"
+    now = before
     try:
-        with options.open() as vault:  # the interrupted connection may be unusable
-            now = vault.n_records, vault.head
-        unchanged = before is None or now == before
+        if before is not None:
+            with options.open() as vault:  # the interrupted connection may be unusable
+                now = vault.n_records, vault.head
     except (ArmnesiaError, KeyboardInterrupt):
-        unchanged = False
-    if unchanged:
+        now = None
+    if now == before:
         return "nothing was ingested"
+    if batch_rows is not None:
+        more = 0 if before is None or now is None else now[0] - before[0]
+        finished = f"are in, with {counted(more, 'row')}" if more > 0 else "may be in"
+        return f"finished batches {finished}; run the same command again to continue: no row is added twice"
     return "the rows may be in; run the same command again to see: no row is added twice"

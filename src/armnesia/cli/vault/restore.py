@@ -11,6 +11,12 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.messages import counted
 from armnesia.vault import Vault
 
+_NOT_IN_IT = "Rows that were ingested after the backup are not in it: ingest them again."
+_RECOUNTED = (
+    "The sources that the backup names were counted again; those that were first ingested after it are not"
+    " in it: ingest them again."
+)
+
 
 @with_vault_options
 def restore(
@@ -19,6 +25,12 @@ def restore(
     as_it_is: Annotated[
         bool, typer.Option("--as-it-is", help="Also a copy that something other than armnesia has changed.")
     ] = False,
+    moved: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="OLD NEW", help="A source, by its name in status, and the place that it was moved to."
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Bring a vault copied back from a backup up to date.
@@ -26,14 +38,19 @@ def restore(
     Everyone forgotten since the backup is forgotten again.
     """
     done = Vault.restore(
-        options.url, export_file, keys=options.keys, timeout=options.timeout, as_it_is=as_it_is
+        options.url,
+        export_file,
+        keys=options.keys,
+        timeout=options.timeout,
+        as_it_is=as_it_is,
+        moved=() if moved is None else (moved,),
     )
     print_result(
         done.to_dict(),
         as_json,
         f"{counted(done.replayed, 'ledger entry', 'ledger entries')} replayed: everyone forgotten since the"
         " backup is forgotten again",
-        "Rows that were ingested after the backup are not in it: ingest them again.",
+        _RECOUNTED if done.recounted else _NOT_IN_IT,
         *(
             [
                 f"{counted(done.corrections_lost, 'row')} had been corrected after the backup: ingest the"

@@ -10,7 +10,7 @@ from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.cli.vault.options import VaultOptions, policy_text, with_vault_options
 from armnesia.cli.vault.served import equations, key_in, served_text
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault import OPERATOR_ONLY, HeldSource, Status
+from armnesia.vault import EXTERNAL, OPERATOR_ONLY, HeldSource, Status
 
 _PERMISSION = {True: "permitted", False: "not permitted when the vault was created"}
 
@@ -57,7 +57,7 @@ def status(
         ["erasure", found.erasure],
         *(
             [["erasure at the sources", _PERMISSION[configuration.may_erase_at_source]]]
-            if found.sources
+            if configuration.mode == EXTERNAL
             else []
         ),
         *(

@@ -5,25 +5,29 @@ only which columns were compared.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
+from armnesia.core.errors import ArmnesiaError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.messages import listed
 from armnesia.logs.columns import quoted
 from armnesia.logs.erasing.delta_commits import (
     TOKEN,
+    removed_with_statistics,
     texts_of_remarks,
     texts_of_state,
+    texts_of_statistics,
     values_of_kind,
     words_that_may_name,
 )
 from armnesia.logs.erasing.delta_files import DeltaFolder, refuse_absolute_paths
+from armnesia.logs.erasing.delta_writing import refuse_unwritable_folders, try_merge
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.lake_contents import may_hold_people
-from armnesia.logs.erasing.lake_folders import refuse_links
-from armnesia.logs.erasing.lake_rows import (
+from armnesia.logs.erasing.lake_eraser import (
     NAMED,
     NEVER_OVER,
     Deletion,
@@ -34,10 +38,14 @@ from armnesia.logs.erasing.lake_rows import (
     those_that_hold,
     values_of,
 )
+from armnesia.logs.erasing.lake_folders import refuse_links
+from armnesia.logs.erasing.names_in_files import checksum
 from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
+from armnesia.logs.files.label_lookup import look_up
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
+from armnesia.logs.lakes.files import NOTHING
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _LONGEST_SECONDS = 2**63 // 1000
@@ -51,6 +59,19 @@ _UNLISTED = (
     "files that the present version of the table does not have are in its folder, and hold deleted rows or"
     " cannot be looked into; a purge removes those that the log of the table names, after their retention;"
     " remove others that nothing needs"
+)
+_UNREADABLE = (
+    "folders below that of the table cannot be read by this user, and may hold rows; give the right to read"
+    " them, or remove them"
+)
+_STATISTICS = (
+    "a checkpoint of the log has statistics of removed files, whose lowest and highest values may be"
+    " of these people, or it names them in those of other files; such entries are there until a checkpoint is"
+    " written after the retention of removed files"
+)
+_PARTITIONS = (
+    "the log names removed files by the values of partitions that no file of the table is in any more; they"
+    " are there until a checkpoint is written after the retention of removed files"
 )
 _FURTHER = (
     "further files in the folder of the log may name people: sidecars of checkpoints, or commits that were"
@@ -93,30 +114,74 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 raise
             raise failed(self._name, "deltalake", error, names) from None
 
+    def check_rewritable(self) -> None:
+        """Refuse a table that must not lose rows, or that cannot be written or compared."""
+        self._check_writable(self._given)
+
+    def check_named_by(self, role: str) -> None:
+        """Refuse a column whose values are not deleted by comparing them, or stand outside of rows."""
+        super().check_named_by(role)
+        self._check_partitions(self._given, role)
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Look for the rows; refuse a table that has some and cannot be written."""
+        plan = super().plan(people)
+        if plan is not None:
+            self._check_writable(self._opened())
+        return plan
+
     def _check_table(self, source: DeltaSource, people: People) -> None:
         """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
-        column = people.check_column(source)
+        people.check_column(source)
         check_type(source, people.role)
-        log = source.history
-        metadata = log.table.metadata()
-        if column in metadata.partition_columns:
+        self._check_partitions(source, people.role)
+
+    def _check_partitions(self, source: DeltaSource, role: str) -> None:
+        column = source.columns.named()[role]
+        if column in source.columns_in_paths:
             raise UnsupportedError(
                 f"rows of {self._name!r} cannot be erased: the table is partitioned by {column!r}, so that"
                 " names of folders and entries of the log name people"
             )
-        if metadata.configuration.get("delta.appendOnly", "false").lower() == "true":
+
+    def _check_writable(self, source: DeltaSource) -> None:
+        log = source.history
+        if log.table.metadata().configuration.get("delta.appendOnly", "false").lower() == "true":
             raise UnsupportedError(
                 f"rows of {self._name!r} cannot be erased: the table declares delta.appendOnly, which forbids"
                 " to delete rows"
             )
+        with self._failures_in_words():
+            try_merge(log)
+        refuse_unwritable_folders(log, source.snapshot.files)
+        self._check_comparable(source)
+
+    def _check_comparable(self, source: DeltaSource) -> None:
+        """Refuse a table of which it could not be told afterwards whether other rows stayed as they were."""
+        files = source.compared_files
+        read = dict(files.columns)
+        missing = [each.name for each in source.snapshot.columns if each.type and read[each.name] == NOTHING]
+        if not missing:
+            try:
+                files.query(f"SELECT * FROM {files.table} LIMIT 0")
+            except InvalidLogError:
+                missing = [each.name for each in source.snapshot.columns if each.nested_type]
+        if missing:
+            raise InvalidLogError(
+                f"rows of {self._name!r} cannot be erased: whether others stay as they are could not be"
+                f" checked, because not all files have {listed(missing, 3)} in the type of the table; write"
+                " the table again"
+            )
 
     def _delete(self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
         """Merge with a table in memory that has the names."""
+        self._check_writable(source)
         try:
             import pyarrow  # noqa: PLC0415 (an extra)
         except ImportError as error:
             raise MissingExtraError.naming("Erasing rows of Delta tables", "erase") from error
         from deltalake import CommitProperties  # noqa: PLC0415 (an extra)
+        from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
 
         log, column = source.history, source.columns.named()[role]
         table = log.table
@@ -125,14 +190,44 @@ class DeltaEraser(LakeEraser[DeltaSource]):
             type_ = pyarrow.schema(table.schema().to_arrow()).field(column).type
             wanted = pyarrow.table({"name": pyarrow.array(values, type_)})
             # Streamed: otherwise the lowest and highest name would be in the predicate, and in the log.
-            table.merge(
+            merge = table.merge(
                 wanted,
                 predicate=f"t.{quoted(column)} = s.name",
                 source_alias="s",
                 target_alias="t",
                 streamed_exec=True,
                 commit_properties=CommitProperties(custom_metadata={TOKEN: plan.token}),
-            ).when_matched_delete().execute()
+            ).when_matched_delete()
+            there = DeltaFolder(log).unlisted_files()
+            try:
+                merge.execute()
+            except CommitFailedError:
+                with suppress(ArmnesiaError, OSError):  # the failure itself is said
+                    self._remove_written(source, role, names, there)
+                raise
+
+    def _remove_written(
+        self, source: DeltaSource, role: str, names: frozenset[str], there: Container[str]
+    ) -> None:
+        """Remove what was written for a commit that failed: new files that no log names.
+
+        They may be of another writer that has not committed yet. So all of them are left if they do not have
+        just the rows that were to stay of the files with the names. So they are in an object store, where a
+        commit that is reported as failed may have been made.
+        """
+        log = DeltaLog(self._name)
+        folder = DeltaFolder(log)
+        found = {path: size for path, size in folder.unnamed_files().items() if path not in there}
+        if not found or not log.is_local:
+            return
+        replaced = [file for file in source.snapshot.files if _has_rows(source.reading([file]), role, names)]
+        # Without values of partitions, which no log tells of the new files.
+        before = source.reading([replace(file, values={}) for file in replaced])
+        after = source.reading([log.file_at(*each) for each in sorted(found.items())])
+        left_out = look_up(before.named_column(role), names)
+        expected = checksum(before.compared_files, left_out)
+        if expected[0] and expected == checksum(after.compared_files):
+            folder.remove_files(sorted(found))
 
     def _take_back(self, done: Deletion) -> str:
         log = DeltaLog(self._name)
@@ -168,28 +263,57 @@ class DeltaEraser(LakeEraser[DeltaSource]):
             hidden, further = folder.hidden_files(), folder.further_log_files()
             unlisted = folder.unlisted_files()
             is_named = named_in((*texts_of_state(folder.state_actions()), *folder.paths()), people)
+            unreadable, has_partitions = folder.has_unreadable_folders(), folder.has_former_partitions()
+            gone_in = log.table.version() if clean is None else clean
+            kept = removed_with_statistics(folder.checkpoint_actions(gone_in))
+            bounds = texts_of_statistics(folder.checkpoint_actions(gone_in), _stored_name(source, people))
+            in_statistics = named_in(bounds, people)
         # Known by no time or version: clocks differ, and later files may hold later rows of the same people.
         old = may_hold_people(source, [log.file_at(*each) for each in sorted(unlisted.items())], people)
         removed_at = [] if done is None or not old else _removed_at(log.actions_of(done.after) or [])
+        removed_at += _removed_at([{"remove": each} for each in kept]) if in_statistics else []
         retention = _retention(log)
         is_kept = old and retention is None
-        remains = those_that_hold({_UNLISTED: old, _HIDDEN: hidden, NAMED: is_named, NEVER_OVER: is_kept})
-        remains += [*marked_rows(source), *_named_in_log(source, folder.oldest_commit(), clean, people)]
-        remains += those_that_hold({_FURTHER: further})
-        state = SourceState.LOGICALLY_DELETED if old or hidden or is_named else SourceState.PURGED
+        remains = those_that_hold(
+            {
+                _UNLISTED: old,
+                _HIDDEN: hidden,
+                _UNREADABLE: unreadable,
+                NAMED: is_named,
+                NEVER_OVER: is_kept,
+            }
+        )
+        remains += [*marked_rows(source), *_named_in_log(source, folder.oldest_commit(), gone_in, people)]
+        remains += those_that_hold(
+            {_STATISTICS: kept or in_statistics, _PARTITIONS: has_partitions, _FURTHER: further}
+        )
+        is_left = old or hidden or is_named or unreadable or in_statistics
+        state = SourceState.LOGICALLY_DELETED if is_left else SourceState.PURGED
         due = None if retention is None or not removed_at else max(removed_at) + retention
         before, after = (None, None) if done is None else done
         return Erasure(state, before, after, (*remains, _COPIES), due)
 
 
-def _named_in_log(source: DeltaSource, oldest: int, clean: int | None, people: People) -> Iterator[str]:
-    """Whether what is there of the log may name people whose rows were gone in a version, or are gone now."""
+def _has_rows(source: DeltaSource, role: str, names: frozenset[str]) -> bool:
+    found, files = look_up(source.named_column(role), names), source.files
+    ((number,),) = files.query(
+        f"SELECT count(*) FROM {files.table} WHERE {found.condition}", **found.parameters
+    )
+    return bool(number)
+
+
+def _stored_name(source: DeltaSource, people: People) -> str | int | None:
+    """What statistics call the column of people."""
+    column = source.columns.named()[people.role]
+    return next(each.stored_as for each in source.snapshot.columns if each.name == column)
+
+
+def _named_in_log(source: DeltaSource, oldest: int, gone_in: int, people: People) -> Iterator[str]:
+    """Whether what is there of the log may name people whose rows were gone in a version."""
     log, last = source.history, source.history.table.version()
-    gone_in = last if clean is None else clean
     if oldest < gone_in:
         yield f"the log still has version {oldest} and later ones, whose statistics of files may name people"
-    column = source.columns.named()[people.role]
-    stored = next(each.stored_as for each in source.snapshot.columns if each.name == column)
+    stored = _stored_name(source, people)
     words, texts = set[str](), set[str]()
     for version in range(max(oldest, gone_in), last + 1):
         actions = log.actions_of(version) or []

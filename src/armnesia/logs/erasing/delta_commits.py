@@ -92,8 +92,26 @@ def texts_of_remarks(actions: Actions, column: str | int | None) -> Iterator[str
     for action in actions:
         said = action.get("commitInfo") or {}
         yield from texts_in({name: value for name, value in said.items() if name != TOKEN})
+    yield from texts_of_statistics(actions, column)
+
+
+def texts_of_statistics(actions: Iterable[dict[str, Any]], column: str | int | None) -> Iterator[str]:
+    """The lowest and highest values of a column in files that were added or removed.
+
+    >>> list(texts_of_statistics([{"remove": {"stats_parsed": {"maxValues": {"user": "bob"}}}}], "user"))
+    ['bob']
+    """
+    for action in actions:
         for kind in ("add", "remove"):
+            file = action.get(kind) or {}
             with suppress(ValueError, TypeError, AttributeError):
-                stats = json.loads((action.get(kind) or {}).get("stats") or "{}")
-                bounds = (stats.get(name) or {} for name in _BOUNDS)
-                yield from (str(each[column]) for each in bounds if column in each)
+                written = json.loads(file.get("stats") or "{}")
+                for stats in (written, file.get("stats_parsed") or {}):
+                    bounds = (stats.get(name) or {} for name in _BOUNDS)
+                    yield from (str(each[column]) for each in bounds if each.get(column) is not None)
+
+
+def removed_with_statistics(actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The removed files of which statistics are still there."""
+    removed = (action.get("remove") or {} for action in actions)
+    return [each for each in removed if each.get("stats") or each.get("stats_parsed")]

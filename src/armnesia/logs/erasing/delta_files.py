@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
-from armnesia.logs.erasing.delta_commits import says_nothing
-from armnesia.logs.erasing.lake_folders import unlinked_files, unlinked_folders
+from armnesia.logs.erasing.delta_commits import says_nothing, values_of_kind
+from armnesia.logs.erasing.lake_folders import has_unreadable_folders, unlinked_files, unlinked_folders
 from armnesia.logs.lakes.delta import DeltaLog, actions_in
 
 _LOG = "_delta_log/"
@@ -46,6 +46,17 @@ class DeltaFolder:
         found, listed = self._found(""), self._listed()
         return {path: size for path, size in found.items() if path not in listed and not _is_hidden(path)}
 
+    def unnamed_files(self) -> dict[str, int]:
+        """Data files that no entry of the log names, without files of changes; their sizes."""
+        named = self._removed_files()
+        found = self.unlisted_files().items()
+        return {path: n for path, n in found if path not in named and not path.startswith(_CHANGES)}
+
+    def remove_files(self, paths: Iterable[str]) -> None:
+        """Remove files, wherever they are in the folder."""
+        for path in paths:
+            self._remove(path)
+
     def hidden_files(self) -> set[str]:
         """Files outside of the log that readers pass by, and that may hold rows."""
         hidden = (path for path in self._found("") if _is_hidden(path))
@@ -71,6 +82,29 @@ class DeltaFolder:
         last = max((version for version, path in entries if ".checkpoint." in path), default=0)
         return self._actions(path for version, path in entries if version >= last)
 
+    def checkpoint_actions(self, since: int) -> Iterator[dict[str, Any]]:
+        """The actions of all checkpoints of a version and later ones."""
+        entries = self._log_entries()
+        return self._actions(path for version, path in entries if version >= since and ".checkpoint." in path)
+
+    def has_former_partitions(self) -> bool:
+        """Whether the log still names removed files of partitions that no file of the table is in now."""
+        if not self._log.table.metadata().partition_columns:
+            return False
+        listed, present, removed = self._listed(), set[Any](), set[Any]()
+        for action in self._actions(path for _, path in self._log_entries()):
+            for kind, found in (("add", present), ("remove", removed)):
+                file = action.get(kind) or {}
+                path = unquote(file.get("path") or "")
+                if path and (kind == "remove" or path in listed):
+                    values = dict(file.get("partitionValues") or {})  # of removed files, they are optional
+                    found |= {os.path.dirname(path), *([tuple(sorted(values.items()))] if values else ())}
+        return not removed <= present
+
+    def has_unreadable_folders(self) -> bool:
+        """Whether folders below that of the table cannot be looked into."""
+        return self._root is not None and has_unreadable_folders(self._root)
+
     def remove_data_files(self, *, until: datetime | None) -> None:
         """Remove files that only earlier versions have, if they were removed from the table until a time.
 
@@ -93,20 +127,41 @@ class DeltaFolder:
             below = tuple(_tables_below(there))
             left = {path for path in there if path.startswith(_CHANGES) or _STAGED.fullmatch(path)}
             old |= {path for path in left - self._listed() if not path.startswith(below)}
-        for path in sorted(old):
-            self._remove(path)
+        self.remove_files(sorted(old))
+        self._remove_empty_folders(removed)
+
+    def _remove_empty_folders(self, paths: Iterable[str]) -> None:
+        """Remove the folders of files that the log names, if nothing is in them: they are named by values."""
+        if self._root is None:
+            return
+        there, above = set(unlinked_folders(self._root)), set[str]()
+        for path in paths:
+            parts = path.split("/")[:-1]
+            above |= {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
+        for folder in sorted(above & there, key=len, reverse=True):
+            with suppress(OSError):  # it is not empty, or a writer has just put a file there
+                os.rmdir(os.path.join(self._root, folder))
 
     def _removed_files(self) -> dict[str, datetime | None]:
-        """All files that the log names, and when each was last removed from the table, if it was."""
+        """All files that the log names, and when each was last removed from the table, if it was.
+
+        A file of changes is never part of the table: its time is that of its commit.
+        """
         found: dict[str, datetime | None] = {}
         sidecars = [path for path in self._found(_LOG) if path.startswith(_SIDECARS)]
-        for action in self._actions([*(path for _, path in self._log_entries()), *sidecars]):
-            for kind in ("add", "remove", "cdc"):
-                file = action.get(kind) or {}
-                path, at = file.get("path"), file.get("deletionTimestamp")
-                if path is not None and not is_absolute(path):
-                    times = [found.get(unquote(path)), None if at is None else _moment(at)]
-                    found[unquote(path)] = max((each for each in times if each is not None), default=None)
+        for entry in (*(path for _, path in self._log_entries()), *sidecars):
+            is_commit = entry.endswith(".json")
+            actions: Any = list(self._actions([entry])) if is_commit else self._actions([entry])
+            committed = values_of_kind(actions, "commitInfo", "timestamp") if is_commit else []
+            for action in actions:
+                for kind in ("add", "remove", "cdc"):
+                    file = action.get(kind) or {}
+                    path, at = file.get("path"), file.get("deletionTimestamp")
+                    if kind == "cdc":
+                        at = max(committed, default=None)
+                    if path is not None and not is_absolute(path):
+                        times = [found.get(unquote(path)), None if at is None else _moment(at)]
+                        found[unquote(path)] = max((each for each in times if each is not None), default=None)
         return found
 
     def _actions(self, paths: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -12,12 +12,12 @@ from armnesia.logs.lakes.snapshot import reason_of
 class SourceEraser(Protocol):
     """Deletes the rows of people at one source; one eraser at a time may work on a source.
 
-    A plan is made and stored, then applied. After a crash, `apply` finishes a stored plan; a plan that was
-    never stored is cleaned up when the next one is made.
+    A plan is made and stored, then applied. After a crash, `finish` does what a stored plan says; what was
+    prepared for one that was never stored is removed when the next one is made.
     """
 
     def check_rewritable(self) -> None:
-        """Refuse, before rows have to be erased, files with columns that could not be written again."""
+        """Refuse, before rows have to be erased, what could not be written again, and missing rights."""
 
     def check_named_by(self, role: str) -> None:
         """Refuse, before rows have to be erased, a column of names or ids whose rows could not be deleted."""
@@ -25,8 +25,11 @@ class SourceEraser(Protocol):
     def plan(self, people: People) -> ErasurePlan | None:
         """Prepare an erasure without changing anything that readers see; None if there are no rows."""
 
+    def finish(self, plan: ErasurePlan, people: People) -> object:
+        """Delete the rows, once however often it is called, whatever came in since the plan was made."""
+
     def apply(self, plan: ErasurePlan, people: People) -> Erasure:
-        """Delete the rows, once however often it is called, and check that they are gone and no others."""
+        """`finish` the plan, check that the rows are gone and no others, and say what remains."""
 
     def empty_plan(self) -> ErasurePlan:
         """A plan that deletes no rows: applied, it says what is left of rows that are gone already."""

@@ -5,36 +5,41 @@ column. A purge therefore adds an empty snapshot, which drops them, before all e
 """
 
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, MissingExtraError, UnsupportedError
+from armnesia.core.errors import ArmnesiaError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.messages import listed
 from armnesia.logs.erasing.eraser import failed
+from armnesia.logs.erasing.iceberg_deletion import delete_rows
+from armnesia.logs.erasing.iceberg_expiry import expire, expiry_of, oldest_age, stale_statistics
 from armnesia.logs.erasing.iceberg_files import TableFiles, has_deleted_entries
-from armnesia.logs.erasing.iceberg_folders import names_below
+from armnesia.logs.erasing.iceberg_folders import METADATA, names_below
 from armnesia.logs.erasing.iceberg_sharing import refuse_shared_files
-from armnesia.logs.erasing.lake_contents import may_hold_people
-from armnesia.logs.erasing.lake_folders import refuse_links
-from armnesia.logs.erasing.lake_rows import (
+from armnesia.logs.erasing.lake_contents import hold_more_than_positions, may_hold_people
+from armnesia.logs.erasing.lake_eraser import (
     NAMED,
     NEVER_OVER,
     Deletion,
     LakeEraser,
     check_type,
     marked_rows,
-    retention_in,
     those_that_hold,
     values_of,
 )
+from armnesia.logs.erasing.lake_folders import refuse_links
 from armnesia.logs.erasing.names_in_texts import named_in, texts_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
+from armnesia.logs.lakes.files import NOTHING
 from armnesia.logs.lakes.iceberg import (
     METADATA_FILE,
+    WITHOUT_VALUES,
     IcebergMetadata,
     IcebergSource,
     local_path,
@@ -42,20 +47,31 @@ from armnesia.logs.lakes.iceberg import (
 )
 
 _TOKEN = "armnesia-erasure"
-_FIVE_DAYS = 432_000_000
-"""In milliseconds."""
-_COUNTS = re.compile("(added|deleted|removed|changed|total)-")
-"""Beginnings of names in the summary of a snapshot whose values are numbers."""
-_WITHOUT_NAMES = ("bucket", "void")
-"""Transforms of a partition that do not show the value."""
+_COUNT = re.compile(
+    "(added|deleted|removed|changed|total)-([a-z]+-)*(files|records|deletes|dvs|size|count) [0-9]+"
+)
+"""Numbers of files, rows and bytes in the summary of a snapshot."""
+_WRITTEN_FORMATS = (1, 2)
 _NOT_LISTED = (
     "not all folders that the table writes to could be looked through for files that no snapshot refers to:"
     " the storage does not list them, a property names a folder outside of the table's (write.data.path), its"
     " metadata are incomplete, or another table is in the same folder"
 )
+_NOT_READABLE = (
+    "files of metadata that the table lists as earlier ones, or that are in its folder, cannot be read, so"
+    " that nothing is removed that others do not name: remove those that are empty, or that no table needs"
+)
+_KEPT_BY_NUMBER = (
+    "the table or a branch declares how many snapshots stay whatever their age (min-snapshots-to-keep); they"
+    " expire after later commits, or by a purge that ignores it"
+)
 _STRANGE = (
     "files at the location of the table that its metadata do not name hold deleted rows, or cannot be looked"
     " into; they may be of somebody else, and are not removed; remove those that nothing needs"
+)
+_WITH_ROWS = (
+    "files of position deletes hold more than positions, which may be of people, or cannot be looked into;"
+    " write the table again without them"
 )
 _COPIES = "copies of the table remain: versions of the object store, backups"
 
@@ -92,17 +108,71 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         except Exception as error:
             raise failed(self._name, "pyiceberg", error, names) from None
 
-    def _check_table(self, source: IcebergSource, people: People) -> None:
-        """Refuse a table in which names stand outside of its rows."""
-        column = people.check_column(source)
-        check_type(source, people.role)
+    def check_rewritable(self) -> None:
+        """Refuse a format in which pyiceberg writes no manifests, and rows that cannot be compared."""
+        self._check_writable(self._given)
+
+    def plan(self, people: People) -> ErasurePlan | None:
+        """Look for the rows; refuse a table that has some and cannot be written."""
+        plan = super().plan(people)
+        if plan is not None:
+            self._check_writable(self._opened())
+        return plan
+
+    def _check_writable(self, source: IcebergSource) -> None:
+        version = source.history.table.metadata.format_version
+        if version not in _WRITTEN_FORMATS:
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: pyiceberg writes tables of the format versions 1"
+                f" and 2; this one has {version}"
+            )
+        self._refuse_unwritable_folders(source)
+        read = dict(source.compared_files.columns)
+        changed = source.history.changed_types
+        missing = sorted(name for name, versions in changed.items() if versions and read[name] == NOTHING)
+        if missing:
+            raise InvalidLogError(
+                f"rows of {self._name!r} cannot be erased: whether others stay as they are could not be"
+                f" checked, because it cannot be told which of its types {listed(missing, 3)} has in each"
+                " file; write the table again"
+            )
+
+    def _refuse_unwritable_folders(self, source: IcebergSource) -> None:
+        """Refuse a table on this machine if files could not be written beside its own."""
         table = source.history.table
+        root = local_path(str(table.metadata.location))
+        own = map(local_path, (str(table.metadata_location), *(file.path for file in source.snapshot.files)))
+        folders = {os.path.dirname(path) for path in own if path and root and path.startswith(f"{root}/")}
+        as_effective = os.access in os.supports_effective_ids
+        if not all(os.access(folder, os.W_OK | os.X_OK, effective_ids=as_effective) for folder in folders):
+            raise UnsupportedError(  # without the path, which may be the value of a partition
+                f"rows of {self._name!r} cannot be erased: a folder at the location of the table that has its"
+                " files may not be written to by this user"
+            )
+
+    def check_named_by(self, role: str) -> None:
+        """Also refuse a column by which people stand outside of the rows, or that pyiceberg does not find."""
+        super().check_named_by(role)
+        self._check_column(self._given, role)
+
+    def _check_table(self, source: IcebergSource, people: People) -> None:
+        people.check_column(source)
+        check_type(source, people.role)
+        self._check_column(source, people.role)
+
+    def _check_column(self, source: IcebergSource, role: str) -> None:
+        column, table = source.columns.named()[role], source.history.table
+        if "." in column:  # stands for a field of a structure
+            raise UnsupportedError(
+                f"rows of {self._name!r} cannot be erased: pyiceberg does not find rows by a column with a"
+                f" point in its name, {column!r}; rename it, ingest the source again, then erase"
+            )
         number = table.schema().find_field(column).field_id
         shown = [
             str(field.transform)
             for spec in table.specs().values()
             for field in spec.fields
-            if field.source_id == number and not str(field.transform).startswith(_WITHOUT_NAMES)
+            if field.source_id == number and not str(field.transform).startswith(WITHOUT_VALUES)
         ]
         if shown:
             raise UnsupportedError(
@@ -112,6 +182,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
 
     def _delete(self, source: IcebergSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
         """Delete by names, which the snapshot does not have."""
+        self._check_writable(source)
         try:
             import pyarrow  # noqa: F401, PLC0415 (an extra)
         except ImportError as error:
@@ -121,7 +192,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         column, values = source.columns.named()[role], values_of(source, role, names)
         is_in: Any = expressions.In
         with self._failures_in_words(names):
-            source.history.table.delete(is_in(column, set(values)), snapshot_properties={_TOKEN: plan.token})
+            delete_rows(source.history.table, is_in(column, set(values)), {_TOKEN: plan.token})
 
     def _take_back(self, done: Deletion) -> str:
         table = self._metadata().table
@@ -134,12 +205,12 @@ class IcebergEraser(LakeEraser[IcebergSource]):
     def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
         """Also note files outside of the table's folders, which nothing names after snapshots expired."""
         table = self._metadata().table
-        self._check_purge(table)
+        self._check_purge(table, plan)
         with self._failures_in_words():
             noted = TableFiles(table).elsewhere()
         return replace(plan, removals=tuple(sorted({*plan.removals, *noted})))
 
-    def _check_purge(self, table: Any) -> None:
+    def _check_purge(self, table: Any, plan: ErasurePlan) -> None:
         """Refuse to remove files that others need, or that are links, before anything is changed."""
         if table.properties.get("gc.enabled", "true").lower() == "false":
             raise UnsupportedError(
@@ -147,15 +218,15 @@ class IcebergEraser(LakeEraser[IcebergSource]):
                 " do that share files with others"
             )
         with self._failures_in_words():
-            files = TableFiles(table).only_of_earlier_snapshots()
+            files = TableFiles(table).removable(plan.removals)
             refuse_links(self._name, None, filter(None, map(local_path, files)))
             refuse_shared_files(self._name, table, files)
 
     def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Let earlier snapshots expire, and remove the files that nothing refers to any more."""
         table = self._metadata().table
-        self._check_purge(table)
-        age = timedelta(0) if at_once else _oldest_age(table)
+        self._check_purge(table, plan)
+        age = timedelta(0) if at_once else oldest_age(table)
         with self._failures_in_words():
             current = table.current_snapshot()
             if current is not None and has_deleted_entries(current, table.io):
@@ -164,7 +235,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
                     pass
             if age is None:
                 return
-            _expire(table, age)
+            expire(table, at_once=at_once)
             files = TableFiles(table)
             until = None if at_once else datetime.now(UTC) - age
             files.remove(files.unreferenced(plan.removals), until=until)
@@ -187,24 +258,40 @@ class IcebergEraser(LakeEraser[IcebergSource]):
             unreferenced = files.unreferenced(plan.removals)
             has_entries = current is not None and has_deleted_entries(table.current_snapshot(), table.io)
             paths = (file.path for file in source.snapshot.files)
-            is_named = named_in((*_texts_of(table), *names_below(table), *paths), people)
-        old_files = [each for each in unreferenced if not each.is_strange]
+            texts = _texts_of([table.metadata, *files.earlier_metadata])
+            is_named = named_in((*texts, *names_below(table), *paths), people)
+        # Files of metadata hold no rows, and are looked into for names.
+        old_files = [each for each in unreferenced if not each.is_strange and each.kind != METADATA]
         others = [each for each in unreferenced if each.is_strange]
         strange = [source.history.file_at(each.location, each.size) for each in others]
         is_strange = None in strange or may_hold_people(source, [each for each in strange if each], people)
-        age = _oldest_age(table)
-        remains = list(_sentences(table, current, bool(earlier), bool(old_files), has_entries))
-        is_unseen, is_kept = not files.are_all_seen, bool(earlier) and age is None
-        remains += those_that_hold(
-            {_NOT_LISTED: is_unseen, _STRANGE: is_strange, NAMED: is_named, NEVER_OVER: is_kept}
+        deletes = source.history.delete_files()
+        has_rows = None in deletes or hold_more_than_positions(
+            source, [each for each in deletes if each], people
         )
-        is_purged = files.are_all_seen and not (earlier or old_files or is_strange or is_named)
+        age, ends = oldest_age(table), list(expiry_of(table).values())
+        has_files = bool(old_files or stale_statistics(table))
+        remains = list(_sentences(table, current, bool(earlier), has_files, has_entries))
+        is_readable = files.are_all_readable
+        is_unseen = is_readable and not files.are_all_seen
+        remains += those_that_hold(
+            {
+                _NOT_READABLE: not is_readable,
+                _NOT_LISTED: is_unseen,
+                _STRANGE: is_strange,
+                _WITH_ROWS: has_rows,
+                NAMED: is_named,
+                NEVER_OVER: earlier and age is None,
+                _KEPT_BY_NUMBER: age is not None and None in ends,
+            }
+        )
+        is_purged = files.are_all_seen and not (earlier or has_files or is_strange or has_rows or is_named)
         state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
         before, after = (plan.version, None) if done is None else done
-        due = None
-        if earlier and age is not None:
-            youngest = max(each.timestamp_ms for each in earlier)
-            due = datetime.fromtimestamp(youngest // 1000 + 1, UTC) + age
+        if age is not None:
+            ends += [each.changed + age for each in old_files if each.changed is not None]
+        known = [end for end in ends if end is not None]
+        due = max(known).replace(microsecond=0) + timedelta(seconds=1) if known == ends and known else None
         return Erasure(state, before, after, (*remains, *marked_rows(source), _COPIES), due)
 
 
@@ -227,37 +314,28 @@ def _sentences(
         )
 
 
-def _expire(table: Any, age: timedelta) -> None:
-    """Let all snapshots of an age expire that are no head of a branch and have no tag."""
-    kept = {reference.snapshot_id for reference in table.metadata.refs.values()}
-    until = datetime.now(UTC) - age
-    old = [
-        each.snapshot_id
-        for each in table.snapshots()
-        if each.snapshot_id not in kept and datetime.fromtimestamp(each.timestamp_ms / 1000, UTC) <= until
-    ]
-    if old:
-        table.maintenance.expire_snapshots().by_ids(old).commit()
-
-
-def _oldest_age(table: Any) -> timedelta | None:
-    """How old a snapshot becomes before it expires, as declared or by default; None if it never does."""
-    age = str(table.properties.get("history.expire.max-snapshot-age-ms", _FIVE_DAYS)).strip()
-    return retention_in(int(age) / 1000) if re.fullmatch(r"[0-9]{1,20}", age) else None
-
-
-def _texts_of(table: Any) -> Iterator[str]:
-    """What the metadata of a table say besides its files and numbers."""
-    metadata = table.metadata
-    yield from texts_in([dict(metadata.properties), list(metadata.refs), str(metadata.location)])
-    for schema in metadata.schemas:
+def _texts_of(versions: Sequence[Any]) -> Iterator[str]:
+    """What versions of the metadata of a table say besides its files and numbers."""
+    for metadata in versions:
+        yield from texts_in([dict(metadata.properties), list(metadata.refs), str(metadata.location)])
+        for spec in metadata.partition_specs:
+            yield from (field.name for field in spec.fields)
+    # They share most of these.
+    for schema in {each.schema_id: each for metadata in versions for each in metadata.schemas}.values():
         yield from texts_in(json.loads(schema.model_dump_json()))
-    for spec in metadata.partition_specs:
-        yield from (field.name for field in spec.fields)
-    for snapshot in metadata.snapshots:
+    for snapshot in {each.snapshot_id: each for metadata in versions for each in metadata.snapshots}.values():
         summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
-        yield from texts_in({name: text for name, text in summary.items() if not _COUNTS.match(name)})
+        yield from texts_in({name: text for name, text in summary.items() if not _is_count(name, text)})
 
 
 def _property(snapshot: Any, name: str) -> str | None:
     return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(name)
+
+
+def _is_count(name: str, text: str) -> bool:
+    """Whether an entry of a snapshot's summary is one of its numbers.
+
+    >>> _is_count("added-records", "70001"), _is_count("added-by", "70001"), _is_count("added-by", "ann")
+    (True, False, False)
+    """
+    return _COUNT.fullmatch(f"{name} {text}") is not None

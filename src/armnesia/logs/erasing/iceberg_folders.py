@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from armnesia.logs.erasing.lake_folders import unlinked_files, unlinked_folders
+from armnesia.logs.erasing.lake_folders import has_unreadable_folders, unlinked_files, unlinked_folders
 from armnesia.logs.lakes.iceberg import local_path
 
 DATA, MANIFEST, LIST, METADATA = range(4)
@@ -89,10 +89,10 @@ def _kind_of(location: str) -> int:
 
 
 def _files_below(io: Any, folder: str) -> Iterable[tuple[str, int, datetime | None]] | None:
-    """Files in a folder and those below it; None if the storage of pyiceberg cannot list them."""
+    """Files in a folder and those below it; None if not all can be listed."""
     root = local_path(folder)
     if root is not None:
-        return unlinked_files(root)
+        return None if has_unreadable_folders(root) else unlinked_files(root)
     if hasattr(io, "fs_by_scheme"):
         return _by_pyarrow(io, folder)
     return _by_fsspec(io, folder) if hasattr(io, "get_fs") else None

@@ -1,11 +1,14 @@
-"""Whether other tables of a catalog need the files of an Iceberg table: files can be added to several."""
+"""Whether other tables of a catalog need the files of an Iceberg table.
+
+Files can be added to several tables, and a file of metadata can be registered as a table of another name.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from armnesia.core.errors import UnsupportedError
-from armnesia.logs.erasing.iceberg_files import data_files_of
+from armnesia.logs.erasing.iceberg_files import files_of
 from armnesia.logs.erasing.iceberg_folders import key_of
 
 
@@ -16,10 +19,11 @@ def refuse_shared_files(name: str, table: Any, files: Iterable[str]) -> None:
         return
     failures: list[Exception] = []
     for identifier in _other_tables(table, failures):
-        shared = set[str]()
+        is_shared = False
         with _noted(failures):
-            shared = keys & data_files_of(table.catalog.load_table(identifier))
-        if shared:
+            needed = files_of(table.catalog.load_table(identifier))
+            is_shared = any(key_of(location) in keys for location in needed)
+        if is_shared:
             raise UnsupportedError(
                 f"files of {name!r} cannot be removed: table {'.'.join(identifier)!r} has some of them as"
                 " well; erase the rows there, or write one of the tables again"

@@ -4,18 +4,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from armnesia.core.errors import ArmnesiaError
-from armnesia.logs.erasing.file_labels import names_in
+from armnesia.logs.erasing.names_in_files import names_in
+from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.parquet_dictionaries import named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import named_in_metadata
 from armnesia.logs.erasing.people import People
 from armnesia.logs.files.duckdb_engine import stream
 from armnesia.logs.files.duckdb_values import FileColumn
-from armnesia.logs.lakes.file_groups import FileGroup
-from armnesia.logs.lakes.files import places_in
+from armnesia.logs.lakes.file_groups import FileGroup, GroupedFiles
+from armnesia.logs.lakes.files import open_columns, places_in
 from armnesia.logs.lakes.snapshot import DataFile
 from armnesia.logs.lakes.source import LakeSource
 from armnesia.logs.limits import CHUNK
 
+_PATH = "file_path"
+_POSITIONS = (_PATH, "pos")
+"""The columns that every file of position deletes has."""
 _NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")
 _DROPPED = (
     "files of the table name people in a column that was dropped, or hold such a column that cannot be looked"
@@ -46,6 +50,27 @@ def may_hold_people(source: LakeSource, files: Sequence[DataFile], people: Peopl
         return True
 
 
+def hold_more_than_positions(source: LakeSource, files: Sequence[DataFile], people: People) -> bool:
+    """Whether files of position deletes hold values of rows, name people, or cannot be looked into.
+
+    They may have the rows that they delete, and may be there after the files with these rows are gone.
+    """
+    try:
+        layout = GroupedFiles.of(replace(source.snapshot, files=tuple(files)))
+        for group in layout.groups:
+            for place, stored in enumerate(group.columns):
+                column = FileColumn(f"f{place}", stored.type, is_text=False)
+                if stored.name not in _POSITIONS:
+                    return True
+                if stored.name == _PATH and any(
+                    named_in(texts, people) for texts in _texts(source, group, column)
+                ):
+                    return True
+        return any(named_in_metadata(open_columns(layout, set()), people))
+    except (ArmnesiaError, OSError):
+        return True
+
+
 def named_in_present_files(source: LakeSource, people: People) -> Iterator[str]:
     """Sentences about rows of people in files of the present version that its readers do not see."""
     files = source.snapshot.files
@@ -61,14 +86,16 @@ def named_in_present_files(source: LakeSource, people: People) -> Iterator[str]:
 
 
 def _named_in_further_columns(source: LakeSource, people: People) -> bool:
-    """Whether people may be named in columns of the files that the table does not have any more.
+    """Whether people may be named in columns, or fields of columns, that the table does not have any more.
 
-    Nested columns are not looked into.
+    Nested columns, and fields of these, are not looked into.
     """
     for group in source.groups:
-        known = set(places_in(group, source.snapshot).values())
+        known = {place: name for name, place in places_in(group, source.snapshot).items()}
         for place, stored in enumerate(group.columns):
             if place in known:
+                if source.has_dropped_fields(stored, known[place]):
+                    return True
                 continue
             column = FileColumn(f"f{place}", stored.type, is_text=False)
             if column.type.endswith("]") or column.type in _NESTED:

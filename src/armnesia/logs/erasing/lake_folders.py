@@ -33,6 +33,12 @@ def unlinked_folders(root: str) -> Iterator[str]:
             yield _relative(entry.path, root)
 
 
+def has_unreadable_folders(root: str) -> bool:
+    """Whether folders in a folder or below it may not be listed, or their files not be looked at."""
+    folders = (os.path.join(root, each) for each in (os.curdir, *unlinked_folders(root)))
+    return any(_entries_of(each) is None for each in folders)
+
+
 def refuse_links(location: str, root: str | None, paths: Iterable[str] = ()) -> None:
     """Refuse a table with links below its folder, or in the place of some files.
 
@@ -48,15 +54,25 @@ def refuse_links(location: str, root: str | None, paths: Iterable[str] = ()) -> 
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """All entries below a folder, except those in folders that may not be read."""
     waiting = [folder]
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as found:
-                entries = list(found)
-        except FileNotFoundError:
-            continue  # it was removed meanwhile, or nothing was written yet
+        entries = _entries_of(waiting.pop()) or []
         waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         yield from entries
+
+
+def _entries_of(folder: str) -> list[os.DirEntry[str]] | None:
+    """The entries of one folder; None if it may not be read."""
+    try:
+        with os.scandir(folder) as found:
+            entries = list(found)
+        os.stat(os.path.join(folder, os.curdir))  # refused if only names may be read
+    except FileNotFoundError:
+        return []  # it was removed meanwhile, or nothing was written yet
+    except PermissionError:
+        return None
+    return entries
 
 
 def _relative(path: str, root: str) -> str:

@@ -8,7 +8,7 @@ from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.source import Source
 
 ERASERS = {
-    "FileSource": ("armnesia.logs.erasing.parquet_files", "ParquetEraser"),
+    "FileSource": ("armnesia.logs.erasing.parquet_eraser", "ParquetEraser"),
     "DeltaSource": ("armnesia.logs.erasing.delta", "DeltaEraser"),
     "IcebergSource": ("armnesia.logs.erasing.iceberg", "IcebergEraser"),
     "SqliteSource": ("armnesia.logs.erasing.sqlite", "SqliteEraser"),

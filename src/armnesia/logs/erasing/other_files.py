@@ -31,13 +31,20 @@ _CHECKSUMS = ".crc"
 def other_parquet_files(location: str, paths: Sequence[str]) -> Iterator[str]:
     """A sentence if there are Parquet files, by content or name, that are not among those of a source."""
     own = {os.path.realpath(path) for path in paths}
-    found = _below(location) if os.path.isdir(location) else _unnamed({os.path.dirname(path) for path in own})
+    found = (
+        (path for path, is_folder in _below(location) if not is_folder)
+        if os.path.isdir(location)
+        else _unnamed({os.path.dirname(path) for path in own})
+    )
     if any(os.path.realpath(path) not in own and _may_hold_rows(path) for path in found):
         yield _OTHERS
 
 
-def _below(folder: str) -> Iterator[str]:
-    """All files in a folder and below it, also where links lead to; a folder that cannot be read is one."""
+def _below(folder: str) -> Iterator[tuple[str, bool]]:
+    """All that is below a folder, also where links lead to, and whether each is a folder.
+
+    One that cannot be read also counts as a file.
+    """
     waiting, seen = [folder], set[str]()
     while waiting:
         inner = os.path.realpath(waiting.pop())
@@ -47,12 +54,12 @@ def _below(folder: str) -> Iterator[str]:
         try:
             with os.scandir(inner) as entries:
                 for entry in entries:
-                    if entry.is_dir():
+                    is_folder = entry.is_dir()
+                    if is_folder:
                         waiting.append(entry.path)
-                    else:
-                        yield entry.path
+                    yield entry.path, is_folder
         except OSError:
-            yield inner
+            yield inner, False
 
 
 def _unnamed(folders: set[str]) -> Iterator[str]:
@@ -100,6 +107,8 @@ def named_in_paths(location: str, paths: Sequence[str], people: People) -> Itera
     while glob.has_magic(root):
         root = os.path.dirname(root)
     parts = {part for path in paths for part in os.path.relpath(path, root).split(os.sep)}
+    if os.path.isdir(location):
+        parts |= {os.path.basename(path) for path, _ in _below(location)}
     values = {part.partition("=")[2] for part in parts}
     stems = {stem for part in parts for stem in (part.partition(".")[0], os.path.splitext(part)[0])}
     if named_in(parts | values | stems, people):

@@ -24,7 +24,7 @@ from armnesia.logs.erasing.compact_thrift import (
     Struct,
     written_struct,
 )
-from armnesia.logs.erasing.file_labels import condition_of
+from armnesia.logs.erasing.names_in_files import condition_of
 from armnesia.logs.erasing.people import People
 from armnesia.logs.files.duckdb_engine import query, stream
 from armnesia.logs.files.duckdb_values import FileColumn

@@ -6,13 +6,11 @@ Rows are erased by writing files again with the metadata that they had, so that 
 import base64
 import binascii
 import glob
-import json
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from typing import Any
 
+from armnesia.logs.erasing.names_in_texts import from_json, named_in, texts_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.files.duckdb_engine import query
 from armnesia.logs.files.formats import LogFiles
@@ -46,10 +44,6 @@ _NESTING |= {"list", "element", "item", "array", "bag", "array_element", "map", 
 """What writers call the whole of the columns, and what lists and maps consist of."""
 _FREE_IN_SCHEMAS = ("metadata", "attributes")
 """Parts in which anything may stand."""
-_LISTS = re.compile(r"""[,;|\n\r\t"'=\[\]{}()<>]+""")
-_WORDS = re.compile(r"""[\s,;:|"'=\[\]{}()<>]+""")
-_SHORTEST_NAME, _SHORTEST_NUMBER = 3, 5
-"""Shorter ones stand in metadata by chance."""
 DESCRIBING = ("_metadata", "_common_metadata")
 
 
@@ -86,23 +80,26 @@ def named_in_metadata(files: LogFiles, people: People, others: Collection[str] =
 
     pairs = ask("SELECT DISTINCT decode(key), value FROM parquet_kv_metadata($files)")
     columns = {name for (name,) in ask("SELECT DISTINCT name FROM parquet_schema($files)")} - _NESTING
-    names = {name for key, value in pairs for name in _names_in(key, value)} | columns
-    if people.among(sorted(filter(is_long, names))):
+    texts = {text for key, value in pairs for text in _texts_of(key, value)}
+    if named_in(columns | texts, people):
         yield (
             "key-value metadata or names of columns of files may name people; write the files again without"
             " them"
         )
 
 
-def _names_in(key: str, value: bytes) -> set[str]:
-    """What may be a name in a key of the metadata and its value."""
+def _texts_of(key: str, value: bytes) -> Iterator[str]:
+    """The texts in which a key of the metadata and its value may name people."""
     if key == _ARROW:
-        return {name for inner, text in _metadata_in_schema(value) for name in _names_in(inner, text)}
+        for pair in _metadata_in_schema(value):
+            yield from _texts_of(*pair)
+        return
     text = value.decode(errors="replace")
-    if key in _SCHEMAS:
-        with suppress(ValueError, RecursionError):
-            return {name for inner in _texts_in_schema(json.loads(text)) for name in names_in_text(inner)}
-    return names_in_text(key) | names_in_text(text)
+    schema = from_json(text) if key in _SCHEMAS else None
+    if schema is None:
+        yield from (key, text)
+    else:
+        yield from _texts_in_schema(schema)
 
 
 def _texts_in_schema(value: Any) -> Iterator[str]:
@@ -119,35 +116,11 @@ def _texts_in_schema(value: Any) -> Iterator[str]:
             if key not in _WORDS_OF_SCHEMAS:
                 yield key
             if key in _FREE_IN_SCHEMAS:
-                yield from _texts_in(inner)
+                yield from texts_in(inner)
             elif not (key in _TYPES_IN_SCHEMAS and isinstance(inner, str)):
                 yield from _texts_in_schema(inner)
     else:
-        yield from _texts_in(value)
-
-
-def names_in_text(text: str) -> set[str]:
-    """The text, its items, its words, and the texts in it if it is JSON.
-
-    >>> sorted(names_in_text("ann lee, bob"))
-    ['ann', 'ann lee', 'ann lee, bob', 'bob', 'lee']
-    >>> "lee, ann" in names_in_text('{"most": ["lee, ann", 7]}')
-    True
-    """
-    found = {text.strip(), *map(str.strip, _LISTS.split(text)), *_WORDS.split(text)} - {""}
-    with suppress(ValueError, RecursionError):
-        found |= set(_texts_in(json.loads(text)))
-    return found
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    """The texts and numbers in a value of JSON."""
-    if isinstance(value, dict):
-        yield from value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _texts_in(inner)
-    if isinstance(value, str | int):
-        yield str(value)
+        yield from texts_in(value)
 
 
 def _metadata_in_schema(value: bytes) -> Iterator[tuple[str, bytes]]:
@@ -166,8 +139,3 @@ def _metadata_in_schema(value: bytes) -> Iterator[tuple[str, bytes]]:
         for each in fields:
             nested = [each.type.field(place) for place in range(each.type.num_fields)]
             waiting.append((each.metadata, nested))
-
-
-def is_long(name: str) -> bool:
-    """Whether a text is long enough to be a name where it stands among others."""
-    return len(name) >= (_SHORTEST_NUMBER if name.lstrip("+-").isdigit() else _SHORTEST_NAME)

@@ -11,11 +11,18 @@ from typing import Any
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.columns import quoted
 from armnesia.logs.erasing.eraser import not_applied, rows_left
+from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
-from armnesia.logs.erasing.table_rows import TableEraser
+from armnesia.logs.erasing.table_eraser import NAMED_BY_DEFINITION, TableEraser
 from armnesia.logs.limits import CHUNK
-from armnesia.logs.tables.postgres import WITHOUT_INDEXES, PostgresSource, not_plain
+from armnesia.logs.tables.postgres import (
+    WITHOUT_INDEXES,
+    PostgresSource,
+    connected,
+    fix_settings,
+    not_plain,
+)
 from armnesia.logs.values import label_text
 
 _TEXTS = {"text", "varchar"}
@@ -53,14 +60,17 @@ values.
 """
 _OLDER_VIEWS = """
     SELECT count(*) FROM (
-        SELECT greatest(age(backend_xid), age(backend_xmin)) FROM pg_stat_activity
-        WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
-        UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+        SELECT greatest(age(backend_xid), CASE WHEN datname IS NULL OR datname = current_database()
+            THEN age(backend_xmin) END) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+        UNION ALL SELECT age(transaction) FROM pg_prepared_xacts
         UNION ALL SELECT age(xmin) FROM pg_replication_slots
     ) AS view (age)
     WHERE age > age(%s::xid)
 """
-"""How many transactions, prepared transactions and standbys still see the state before a given one."""
+"""How many transactions, prepared transactions and standbys keep VACUUM FULL from removing deleted rows.
+
+Its own snapshot begins at the oldest transaction that writes, in any database of the server.
+"""
 _FILES = """
     WITH RECURSIVE tree (oid) AS (
         SELECT %s::regclass::oid
@@ -74,6 +84,17 @@ _FILES = """
 
 With the number of each one's file, which is another after it was written again, and null if it has none.
 """
+_DEFINITIONS = """
+    WITH RECURSIVE tree (oid) AS (
+        SELECT %s::regclass::oid
+        UNION SELECT inhrelid FROM pg_inherits JOIN tree ON inhparent = tree.oid
+    )
+    SELECT pg_get_constraintdef(own.oid) FROM tree JOIN pg_constraint AS own ON conrelid = tree.oid
+    UNION SELECT pg_get_indexdef(indexrelid) FROM tree JOIN pg_index ON indrelid = tree.oid
+    UNION SELECT pg_get_triggerdef(own.oid) FROM tree JOIN pg_trigger AS own ON tgrelid = tree.oid
+    UNION SELECT pg_get_expr(adbin, adrelid) FROM tree JOIN pg_attrdef ON adrelid = tree.oid
+"""
+"""The constraints, indexes, triggers and defaults of the table and of those whose rows it shows."""
 _HEIRS_WITH_COLUMNS = """
     WITH RECURSIVE tree (oid) AS (
         SELECT %(table)s::regclass::oid
@@ -91,6 +112,27 @@ _HEIRS_WITH_COLUMNS = """
     ORDER BY 1
 """
 """The tables that inherit from the table and have columns that it lacks."""
+_RIGHTS = """
+    SELECT NOT has_table_privilege(%(table)s, 'DELETE'),
+        NOT has_database_privilege(current_database(), 'TEMP'),
+        row_security_active(%(table)s::regclass),
+        current_setting('transaction_read_only')::boolean,
+        EXISTS (
+            SELECT FROM pg_class JOIN pg_publication_tables ON schemaname = relnamespace::regnamespace::text
+                AND tablename = relname JOIN pg_publication USING (pubname)
+            WHERE pg_class.oid = %(table)s::regclass AND pubdelete AND (relreplident = 'n'
+                OR relreplident = 'd' AND NOT EXISTS (
+                    SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary))
+        )
+"""
+_MISSING_RIGHTS = (
+    "this role may not delete its rows; GRANT DELETE on the table",
+    "this role may not make temporary tables, by which names are handed over; GRANT TEMP on the database",
+    "policies (row level security) would hide rows from this role; use the owner, or one with BYPASSRLS",
+    "this role is set to read only (default_transaction_read_only)",
+    "it is published, and has no replica identity, without which PostgreSQL deletes nothing",
+)
+"""What is said where the values of `_RIGHTS` are true."""
 _WITH_INDEXES = WITHOUT_INDEXES.replace("= off", "TO DEFAULT")
 _MOST_DEFERRALS = 3
 _DEAD = "deleted rows are in the table's files until it is purged"
@@ -101,7 +143,8 @@ _NOT_WRITTEN = (
 )
 _COPIES = (
     "the write-ahead log, its archive and replicas of the server hold the rows until they are recycled",
-    "samples of the planner (pg_statistic) may name people until VACUUM FULL pg_statistic",
+    "samples of the planner (pg_statistic) may name people until VACUUM FULL pg_statistic; those of columns"
+    " with SET STATISTICS 0, which ANALYZE does not take again, also after it",
     "other tables that hold names, and backups, remain",
 )
 
@@ -133,6 +176,14 @@ class PostgresEraser(TableEraser[Any]):
                 " table"
             )
 
+    def check_rewritable(self) -> None:
+        """Refuse a table of which this role may not delete rows, or not all that are meant."""
+        with self._connected() as connection:
+            found = connection.execute(_RIGHTS, {"table": self._table}).fetchone()
+        for is_missing, sentence in zip(found, _MISSING_RIGHTS, strict=True):
+            if is_missing:
+                raise UnsupportedError(f"rows of {self._location!r} cannot be erased: {sentence}")
+
     def apply(self, plan: ErasurePlan, people: People) -> Erasure:
         """Delete the rows in one transaction; look again when it is committed, which runs triggers too."""
         erasure = super().apply(plan, people)
@@ -149,7 +200,10 @@ class PostgresEraser(TableEraser[Any]):
             (now,) = connection.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
             (viewers,) = connection.execute(_OLDER_VIEWS, (now,)).fetchone()
             all_written = self._write_again(connection)
-        held = (*([_SEEN] if viewers else []), *([] if all_written else [_NOT_WRITTEN]))
+            definitions = connection.execute(_DEFINITIONS, (self._table,)).fetchall()
+        is_named = named_in((text for (text,) in definitions if text), people)
+        found = {_SEEN: viewers, _NOT_WRITTEN: not all_written, NAMED_BY_DEFINITION: is_named}
+        held = tuple(sentence for sentence, holds in found.items() if holds)
         state = SourceState.LOGICALLY_DELETED if held else SourceState.PURGED
         return Erasure(state, remains=(*held, *_COPIES))
 
@@ -252,11 +306,10 @@ class PostgresEraser(TableEraser[Any]):
     @contextmanager
     def _connected(self, *, autocommit: bool = False) -> Iterator[Any]:
         try:
-            with self._psycopg.connect(
-                self._source.url, application_name="armnesia", autocommit=autocommit
-            ) as connection:
+            with connected(self._source.url, self._location, autocommit=autocommit) as connection:
                 if not autocommit:
                     connection.isolation_level = self._psycopg.IsolationLevel.REPEATABLE_READ
+                    fix_settings(connection)
                     # Refused, if policies would hide rows of the table.
                     connection.execute("SET LOCAL row_security = off")
                 yield connection

@@ -1,5 +1,6 @@
 """Erasing rows of a table in an SQLite file: by one transaction; a purge writes the file again."""
 
+import os
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator, Sequence
@@ -10,10 +11,11 @@ from typing import Any
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.columns import quoted
 from armnesia.logs.erasing.eraser import not_applied
+from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.erasing.sqlite_rowids import drop_empty_indexes, vacuum_with_rowids
-from armnesia.logs.erasing.table_rows import TableEraser
+from armnesia.logs.erasing.table_eraser import NAMED_BY_DEFINITION, TableEraser
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.rows import Selection
 from armnesia.logs.tables.source import table_parts
@@ -24,6 +26,8 @@ _FUNCTION = "armnesia_is_erased"
 _DIGEST_BYTES = 8
 _SAMPLES = ("sqlite_stat3", "sqlite_stat4")
 """Tables of the planner with values of columns."""
+_DEFINITIONS = "SELECT sql FROM main.sqlite_master WHERE tbl_name = ? COLLATE NOCASE AND sql IS NOT NULL"
+"""The table, its indexes and its triggers, as they were created."""
 _UNUSED = "unused space of the database file, and its write-ahead log, may hold the rows until it is purged"
 _RENUMBERED = (
     "unused space of the database file may hold the rows: this version of SQLite would give the rows of"
@@ -44,9 +48,19 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
     def __init__(self, source: SqliteSource) -> None:
         super().__init__(source)
         self._source = source
-        self._table_in_file = f"main.{quoted(table_parts(str(source.description['table']))[-1])}"
+        self._table_name = table_parts(str(source.description["table"]))[-1]
+        self._table_in_file = f"main.{quoted(self._table_name)}"
         with self._connected() as connection:
-            _check_table(connection, str(source.description["table"]), self._location)
+            _check_table(connection, self._table_name, self._location)
+
+    def check_rewritable(self) -> None:
+        """Refuse a file that may not be written to, or a folder, where SQLite puts a journal beside it."""
+        path = os.path.realpath(self._source.path)
+        for place in (path, os.path.dirname(path)):
+            if not os.access(place, os.W_OK):
+                raise UnsupportedError(
+                    f"rows of {self._location!r} cannot be erased: this user may not write to {place!r}"
+                )
 
     def purge(self, plan: ErasurePlan, people: People, *, ignore_retention: bool = False) -> Erasure:
         """Write the whole database again, without unused space."""
@@ -54,15 +68,22 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
         with self._connected() as connection:
             if self._names(connection, people):
                 raise not_applied()
+            _clear_samples(connection)  # rows may have been deleted by others, without them
             # VACUUM copies indexes as they are: one that is damaged may name people who have no rows.
             connection.execute(f"REINDEX {self._table_in_file}")
             if not vacuum_with_rowids(connection):
                 return Erasure(SourceState.LOGICALLY_DELETED, remains=(_RENUMBERED, *_COPIES))
             ((busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        if busy:
-            reading = "the write-ahead log of the database holds the rows until others stop reading it"
-            return Erasure(SourceState.LOGICALLY_DELETED, remains=(reading, *_COPIES))
-        return Erasure(SourceState.PURGED, remains=_COPIES)
+            definitions = connection.execute(_DEFINITIONS, (self._table_name,)).fetchall()
+        held = (
+            ["the write-ahead log of the database holds the rows until others stop reading it"]
+            if busy
+            else []
+        )
+        if named_in((text for (text,) in definitions), people):
+            held.append(NAMED_BY_DEFINITION)
+        state = SourceState.LOGICALLY_DELETED if held else SourceState.PURGED
+        return Erasure(state, remains=(*held, *_COPIES))
 
     def _names(self, connection: sqlite3.Connection, people: People) -> frozenset[str]:
         """The names of people as they are spelled in the table."""
@@ -82,9 +103,7 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
         narrowed, parameters = self._source.condition(Selection(people.role, names))
         condition = f"({narrowed}) AND {_FUNCTION}({column})"
         self._delete_checked(connection, condition, parameters)
-        for samples in _SAMPLES:
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (samples,)).fetchone():
-                connection.execute(f"DELETE FROM {samples}")  # ANALYZE takes new ones
+        _clear_samples(connection)
 
     def _checksum(
         self, connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
@@ -127,6 +146,12 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
             ) from None
 
 
+def _clear_samples(connection: sqlite3.Connection) -> None:
+    for samples in _SAMPLES:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (samples,)).fetchone():
+            connection.execute(f"DELETE FROM {samples}")  # ANALYZE takes new ones
+
+
 def _any_text(text: bytes) -> str:
     """Text that may not be UTF-8, which SQLite takes as well."""
     return text.decode(errors="surrogateescape")
@@ -137,9 +162,8 @@ def _labels(cursor: sqlite3.Cursor) -> Iterator[list[str]]:
         yield [text for value, *_ in rows if (text := label_text(value)) is not None]
 
 
-def _check_table(connection: sqlite3.Connection, table: str, location: str) -> None:
+def _check_table(connection: sqlite3.Connection, name: str, location: str) -> None:
     """Refuse views and virtual tables."""
-    name = table.rpartition(".")[2]
     found = connection.execute(
         "SELECT type, sql FROM sqlite_master WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')",
         (name,),

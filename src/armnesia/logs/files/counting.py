@@ -12,12 +12,15 @@ from armnesia.logs.files.decisions import FileDecisions, KeyedFiles
 from armnesia.logs.files.duckdb_values import INTEGERS, FileColumn
 from armnesia.logs.files.label_lookup import Lookup
 from armnesia.logs.key_columns import MOST_DECISIONS, KeyColumn
+from armnesia.logs.limits import LONGEST_TEXT
 from armnesia.logs.rules import Offences
 from armnesia.logs.user_names import not_integers
 from armnesia.logs.values import arm_of_text
 
 _TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT})), count(units)"
 _PLAIN_INTEGER = "0|-?[1-9][0-9]{0,37}"
+_ANY_INTEGER = 64
+"""More characters than any integer of `_PLAIN_INTEGER` has: a longer text need not be compared with it."""
 _WHOLE_FLOAT = "-?[0-9]+\\.0*|-?[0-9](\\.[0-9]+)?[eE]\\+[0-9]+"
 """The patterns of `core/identifiers.py`."""
 
@@ -104,9 +107,12 @@ def _check_names(files: CountedFiles, row_rules: RowRules) -> _Names:
     column = files.column_of("user")
     if column is None:
         return _Names(one_spelling=True, some_missing=True)
-    files.check_sizes("user")
     user_type, refused, floats, spaced = row_rules.names.type, set[str](), set[str](), set[str]()
     odd = _is_odd(files, column, user_type)
+    if column.type == "VARCHAR":  # lengths are looked at together with the rest, because texts take long
+        odd = f"strlen({{0}}) > {LONGEST_TEXT} OR {odd}"
+    else:
+        files.check_sizes("user")
     user = "user_value" if column.type in {*INTEGERS, "VARCHAR"} else "user_text"
     ((n_rows, n_named),) = files.query(
         f"SELECT count(*), count({user}) FROM decisions", row_rules.reward_range
@@ -115,6 +121,8 @@ def _check_names(files: CountedFiles, row_rules: RowRules) -> _Names:
     if odd != "false":  # DuckDB compares patterns with few texts in a condition only, not in a filter
         sql = f"SELECT count(*) FROM labels WHERE {odd.format('label')}"
         ((n_odd,),) = files.query_texts(sql, role="user")
+    if n_odd:
+        files.check_sizes("user")
     changed = empty = False
     for text in _distinct_names(files, odd) if n_odd else ():
         name = user_type.normalised(text)
@@ -190,9 +198,13 @@ def user_type_of(files: CountedFiles) -> UserType | None:
     """The type that a vault takes from these users, as `first_user_type` does; None if there are none."""
     column = files.column_of("user")
     assert column is not None  # it is asked for only then
-    files.check_sizes("user")
     if column.type not in INTEGERS:
-        sql = "SELECT left(label, 64) FROM labels WHERE NOT regexp_full_match(label, $plain)"
+        if column.type != "VARCHAR":
+            files.check_sizes("user")
+        sql = (
+            f"SELECT left(label, {_ANY_INTEGER}) FROM labels"
+            f" WHERE strlen(label) > {_ANY_INTEGER} OR NOT regexp_full_match(label, $plain)"
+        )
         found = files.query_texts(f"{sql} LIMIT 1", role="user", plain=_PLAIN_INTEGER)
         if found and not found[0][0].strip():  # no name at all: look at all others
             sql = sql.replace("SELECT", "SELECT DISTINCT", 1)

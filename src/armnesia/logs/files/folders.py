@@ -39,7 +39,7 @@ def files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
             raise InvalidLogError(f"folder {inner!r} cannot be read: {error.strerror}") from None
         before = seen.setdefault((status.st_dev, status.st_ino), inner)
         if before != inner:
-            raise _read_twice(folder, inner, before, "folder")
+            raise _read_twice(f"folder {folder!r}", inner, before, "folder")
         for entry in entries:
             if entry.is_dir():
                 waiting.append(entry.path)
@@ -47,8 +47,15 @@ def files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
                 found.append(entry.path)
                 if entry.is_symlink():
                     links[entry.path] = os.path.realpath(entry.path)
-    _refuse_linked_twice(folder, found, links)
+    if links:  # what most folders have none of costs nothing
+        _refuse_linked_twice(f"folder {folder!r}", found, links)
     return found
+
+
+def refuse_same_files(pattern: str, found: Sequence[str]) -> None:
+    """Refuse files of a glob of which two are one, by way of links to files or folders."""
+    links = {path: os.path.realpath(path) for path in found if os.path.islink(path)}
+    _refuse_linked_twice(f"glob {pattern!r}", found, links)
 
 
 def folders_below(folder: str) -> Iterator[str]:
@@ -66,10 +73,8 @@ def folders_below(folder: str) -> Iterator[str]:
         yield inner
 
 
-def _refuse_linked_twice(folder: str, found: Sequence[str], links: Mapping[str, str]) -> None:
+def _refuse_linked_twice(shown: str, found: Sequence[str], links: Mapping[str, str]) -> None:
     """Refuse a link to a file that is found too, or that another link leads to."""
-    if not links:  # what most folders have none of costs nothing
-        return
     inner = {os.path.dirname(path) for path in found}
     real = {each: os.path.realpath(each) for each in inner}
     first: dict[str, str] = {}
@@ -77,13 +82,13 @@ def _refuse_linked_twice(folder: str, found: Sequence[str], links: Mapping[str, 
         leads_to = links.get(path) or os.path.join(real[os.path.dirname(path)], os.path.basename(path))
         before = first.setdefault(leads_to, path)
         if before != path:
-            raise _read_twice(folder, path, before, "file")
+            raise _read_twice(shown, path, before, "file")
 
 
-def _read_twice(folder: str, path: str, before: str, what: str) -> InvalidLogError:
+def _read_twice(shown: str, path: str, before: str, what: str) -> InvalidLogError:
     return InvalidLogError(
-        f"folder {folder!r} has {path!r} and {before!r} in it, which are the same {what}: its rows would be"
-        " read twice; remove the link, or give the files by a glob"
+        f"{shown} has {path!r} and {before!r} in it, which are the same {what}: its rows would be read twice;"
+        " remove the link, or give the files by a glob that matches only one of them"
     )
 
 

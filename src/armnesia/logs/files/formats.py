@@ -17,7 +17,7 @@ from armnesia.core.messages import listed
 from armnesia.logs.files.csv_records import CsvFault, scan_csv
 from armnesia.logs.files.duckdb_engine import query, stream
 from armnesia.logs.files.duckdb_values import MOST_DIGITS
-from armnesia.logs.files.folders import files_below, refuse_tables
+from armnesia.logs.files.folders import files_below, refuse_same_files, refuse_tables
 from armnesia.logs.files.partitions import Partitions
 from armnesia.logs.rules import sqlite_url
 from armnesia.logs.urls import redacted
@@ -348,7 +348,8 @@ def find_paths(source: str | os.PathLike[str]) -> list[str]:
     elif os.path.isdir(path):
         found = sorted(files_below(path, tuple(FORMATS)))
     else:
-        found = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
+        found = sorted(set(filter(os.path.isfile, glob.glob(path, recursive=True))))
+        refuse_same_files(path, found)
     if not found:
         nothing = f"has no files that end in one of {listed(FORMATS)}" if os.path.isdir(path) else ""
         raise InvalidLogError(

@@ -548,12 +548,13 @@ class FileSource(Source):
             in_order = f"SELECT *, row_number() OVER () - 1 AS position FROM {self._files.table}"
             chosen = f"SELECT {columns}, position FROM ({in_order}) WHERE {self._kept}"
             numbered = f"SELECT *, {_UNITS} AS units FROM ({chosen})"
-        table = self._table
+        table, how = self._table, ""
         if found is not None:  # before anything is made of the rows
             table = self._table_where(f"{found.condition} AND {self._kept}")
             parameters |= found.parameters
+            how = "MATERIALIZED"  # otherwise DuckDB groups a sorted file by ranges, and reads it for each
         return self._files.query(
-            f"WITH parsed AS (SELECT {columns} FROM {table}),"
+            f"WITH parsed AS {how} (SELECT {columns} FROM {table}),"
             f" decisions AS (SELECT *, {_UNITS} AS units FROM parsed), numbered AS ({numbered}) {sql}",
             low=low,
             high=high,

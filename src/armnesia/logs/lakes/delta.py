@@ -12,6 +12,7 @@ import numpy as np
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 from armnesia.core.messages import listed
+from armnesia.logs.lakes.files import LakeFiles, open_columns
 from armnesia.logs.lakes.manifest import Commit, Effect
 from armnesia.logs.lakes.snapshot import (
     DataFile,
@@ -66,6 +67,11 @@ class DeltaSource(LakeSource):
 
     def _open(self, name: str) -> "DeltaLog":
         return DeltaLog(name)
+
+    @property
+    def compared_files(self) -> LakeFiles:
+        """Also with structures that got fields later: older files have none of these."""
+        return open_columns(self._grouped, set(self.columns.wanted()), by_name=True)
 
 
 class DeltaLog:
@@ -157,6 +163,7 @@ class DeltaLog:
             digest_of(json.dumps([json.loads(schema), partitions, mode], sort_keys=True)),
             storage=self._storage,
             root=root_of(self._uri),
+            columns_in_paths=frozenset(partitions),
         )
 
     def _features(self) -> set[str]:
@@ -220,13 +227,26 @@ class DeltaLog:
         """The commits after a version; None if it is none of an earlier one, or if the log was cleaned up."""
         if version is None or version > self._version:
             return None
-        commits = []
+        commits: list[Commit] = []
+        rows_of: dict[str, int | None] | None = None
         for number in range(version + 1, self._version + 1):
             actions = self.actions_of(number)
             if actions is None:
                 return None
-            commits.append(_commit(number, actions))
+            if rows_of is None and _lacks_numbers(actions):
+                rows_of = self._rows_per_file(number - 1)
+            commits.append(_commit(number, actions, rows_of or {}))
+            if rows_of is not None:
+                rows_of |= {each["path"]: _number_of_rows(each) for each in _of_kind(actions, "add")}
         return commits
+
+    def _rows_per_file(self, version: int) -> dict[str, int | None]:
+        """How many rows each file had at a version, as far as the log still says."""
+        try:
+            files = self.at(version).snapshot().files
+        except InvalidLogError:
+            return {}  # the log before this version was cleaned up
+        return {each.path: None if each.n_rows is None else each.n_rows - each.n_removed for each in files}
 
     def actions_of(self, version: int) -> list[dict[str, Any]] | None:
         """The actions of a commit; None if its file is gone."""
@@ -267,11 +287,15 @@ def _columns(fields: list[dict[str, Any]], partitions: list[str], mode: str) -> 
             if declared in _UNCLEAR_PARTITIONS:
                 declared, type_ = f"{declared} as a partition column", None
         shown = declared if isinstance(declared, str) else declared["type"]
-        yield TableColumn(name, shown, type_, stored, required=stored is not None and not each["nullable"])
+        nested = None if isinstance(declared, str) else _sql_type(declared, in_files=mode != "none")
+        required = stored is not None and not each["nullable"]
+        yield TableColumn(name, shown, type_, stored, required, nested_type=nested)
 
 
-def _sql_type(declared: Any) -> str | None:
+def _sql_type(declared: Any, *, in_files: bool = False) -> str | None:
     """A type of a Delta schema in DuckDB's SQL; None if it is not supported.
+
+    Fields have the names of the table, or those that they have in files if the table maps columns.
 
     >>> _sql_type("decimal(9,2)"), _sql_type({"type": "array", "elementType": "long"}), _sql_type("variant")
     ('DECIMAL(9,2)', 'BIGINT[]', None)
@@ -280,19 +304,40 @@ def _sql_type(declared: Any) -> str | None:
         is_decimal = re.fullmatch(r"decimal\(\d+,\d+\)", declared)
         return declared.upper() if is_decimal else _TYPES.get(declared)
     if declared["type"] == "array":
-        return list_type(_sql_type(declared["elementType"]))
+        return list_type(_sql_type(declared["elementType"], in_files=in_files))
     if declared["type"] == "map":
-        return map_type(_sql_type(declared["keyType"]), _sql_type(declared["valueType"]))
-    return struct_type((each["name"], _sql_type(each["type"])) for each in declared["fields"])
+        inner = (_sql_type(declared[each], in_files=in_files) for each in ("keyType", "valueType"))
+        return map_type(*inner)
+    return struct_type(
+        (
+            each["metadata"][f"{_MAPPING}.physicalName"] if in_files else each["name"],
+            _sql_type(each["type"], in_files=in_files),
+        )
+        for each in declared["fields"]
+    )
 
 
-def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> Commit:
-    """What a commit did, by what its actions say of themselves.
+def _of_kind(actions: Sequence[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    return [action[kind] for action in actions if kind in action]
+
+
+def _lacks_numbers(actions: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a commit that changes no data, as it says, does not say how many rows it removed."""
+    removed = _of_kind(actions, "remove")
+    return any(not each.get("dataChange", True) and _number_of_rows(each) is None for each in removed)
+
+
+def _commit(
+    version: int, actions: Sequence[Mapping[str, Any]], rows_of: Mapping[str, int | None] | None = None
+) -> Commit:
+    """What a commit did, by what its actions say of themselves, and by how many rows files had before it.
 
     >>> _commit(3, [{"add": {"path": "a", "dataChange": True}}, {"commitInfo": {}}]).effect
     <Effect.APPENDED: 'appended'>
-    >>> _commit(3, [{"remove": {"path": "a", "dataChange": False}}]).effect
-    <Effect.REARRANGED: 'rearranged'>
+    >>> removed = {"remove": {"path": "a", "dataChange": False}}
+    >>> added = {"add": {"path": "b", "dataChange": False, "stats": '{"numRecords": 7}'}}
+    >>> _commit(3, [removed, added], {"a": 7}).effect, _commit(3, [removed, added], {"a": 8}).effect
+    (<Effect.REARRANGED: 'rearranged'>, <Effect.CHANGED: 'changed'>)
     """
     named = [(kind, value) for action in actions for kind, value in action.items()]
     files = [(kind, value) for kind, value in named if kind in _FILE_ACTIONS]
@@ -304,18 +349,25 @@ def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> Commit:
     elif not files:
         effect = Effect.NOTHING
     elif not changes:
-        effect = Effect.REARRANGED if _same_number_of_rows(files) else Effect.CHANGED
+        effect = Effect.REARRANGED if _same_number_of_rows(files, rows_of or {}) else Effect.CHANGED
     else:
         effect = Effect.APPENDED if not removed and len(changes) == 1 else Effect.CHANGED
     return Commit(version, effect, added, removed)
 
 
-def _same_number_of_rows(files: list[tuple[str, Mapping[str, Any]]]) -> bool:
-    """Whether as many rows were added as removed, as far as the actions say."""
-    rows = [(kind, _number_of_rows(value)) for kind, value in files]
-    if any(number is None for _, number in rows):
-        return True
-    return sum(number if kind == "add" else -number for kind, number in rows if number is not None) == 0
+def _same_number_of_rows(
+    files: list[tuple[str, Mapping[str, Any]]], rows_of: Mapping[str, int | None]
+) -> bool:
+    """Whether it is known that as many rows were added as removed."""
+    total = 0
+    for kind, value in files:
+        number = _number_of_rows(value)
+        if number is None and kind == "remove":
+            number = rows_of.get(value["path"])
+        if number is None:
+            return False
+        total += number if kind == "add" else -number
+    return total == 0
 
 
 def _number_of_rows(action: Mapping[str, Any]) -> int | None:

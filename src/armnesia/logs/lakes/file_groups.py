@@ -25,6 +25,8 @@ class StoredColumn:
     """In DuckDB."""
     physical_type: str | None
     field_id: int | None
+    nested_ids: tuple[int, ...] = ()
+    """The ids of all fields in it, depth first, if the file has ids."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,14 @@ def _stored_columns(
             f"source {snapshot.location!r} cannot be read: DuckDB reads {len(described)} columns of file"
             f" {file.path!r}, which has {len(top)}"
         )
-    return tuple(
-        StoredColumn(each["name"], type_, each["type"], each["field_id"])
-        for each, (_, type_, *_) in zip(top, described, strict=True)
-    )
+    ends = [at for at, each in enumerate(fields) if any(each is one for one in top)][1:]
+    ids = [each["field_id"] for each in fields]
+    found, start = [], 1
+    for each, (_, type_, *_), end in zip(top, described, [*ends, len(fields)], strict=True):
+        nested = tuple(number for number in ids[start + 1 : end] if number is not None)
+        found.append(StoredColumn(each["name"], type_, each["type"], each["field_id"], nested))
+        start = end
+    return tuple(found)
 
 
 def _types(snapshot: TableSnapshot) -> dict[str, str]:

@@ -5,6 +5,7 @@ have in the files, converted to the type of the table, and partition columns, wh
 the table's log. The table is all groups, one after the other.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,8 @@ from armnesia.logs.lakes.snapshot import TableColumn, TableSnapshot
 from armnesia.logs.lakes.storage import RemoteStorage
 from armnesia.logs.lakes.types import converted
 
-_NOTHING = '"NULL"'
+_WITHOUT_ZONE = re.compile("TIMESTAMP(?! WITH|TZ)")
+NOTHING = '"NULL"'
 """The type, in DuckDB, of a column without any value."""
 
 
@@ -71,13 +73,14 @@ class LakeFiles(LogFiles):
                 )
 
 
-def open_columns(layout: GroupedFiles, wanted: set[str] | None) -> LakeFiles:
+def open_columns(layout: GroupedFiles, wanted: set[str] | None, *, by_name: bool = False) -> LakeFiles:
     """The files with the columns of the table; refuse a `wanted` column that not all files can give.
 
-    None stands for all columns. Other columns that cannot be read have no values.
+    None stands for all columns. Other columns that cannot be read have no values. With `by_name`, nested
+    columns with a `nested_type` are brought to it, field by field: a field that a file lacks is NULL there.
     """
     snapshot, groups = layout.snapshot, layout.groups
-    columns = [_read_column(place, layout, wanted) for place in range(len(snapshot.columns))]
+    columns = [_read_column(place, layout, wanted, by_name) for place in range(len(snapshot.columns))]
     _refuse_expansion(layout, {name for column in columns for name in column.stored_names})
     parameters = {name: value for group in groups for name, value in group.parameters()}
     return LakeFiles(
@@ -138,14 +141,15 @@ def _selects(groups: Sequence[FileGroup], columns: Sequence[_ReadColumn]) -> Ite
 
 
 def _null(type_: str) -> str:
-    return "NULL" if type_ == _NOTHING else f"CAST(NULL AS {type_})"
+    return "NULL" if type_ == NOTHING else f"CAST(NULL AS {type_})"
 
 
-def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None) -> _ReadColumn:
+def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None, by_name: bool) -> _ReadColumn:
     """Find a column in all groups; refuse a wanted one that cannot be read from one of them."""
     column, snapshot = layout.snapshot.columns[place], layout.snapshot
     is_wanted = wanted is None or column.name in wanted
-    type_, expressions = layout.types.get(column.name), []
+    type_, expressions = layout.types.get(column.name), list[str]()
+    nested = column.nested_type if by_name else None
     constants: dict[str, list[Any]] = {}
     stored: list[tuple[str, tuple[str, ...]]] = []
     try:
@@ -154,7 +158,8 @@ def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None) -> _
         for group in layout.groups:
             at = _place_in(group, column, snapshot)
             if at is not None:
-                expressions.append(_converted(at, group, type_))
+                convert = _converted if nested is None else _by_name
+                expressions.append(convert(at, group, nested or type_))
                 stored.append((group.columns[at].name, tuple(file.location for file in group.files)))
             elif any(file.values.get(column.name) is not None for file in group.files):
                 parameter = f"value_{group.number}_{place}"
@@ -163,14 +168,16 @@ def _read_column(place: int, layout: GroupedFiles, wanted: set[str] | None) -> _
                 expressions.append(f"list_extract({values}, CAST(file_index AS INTEGER) + 1)")
             else:
                 _check_may_be_missing(group, column)
-                expressions.append(_null(type_))
+                expressions.append(_null(nested or type_))
     except _UnreadableColumnError as reason:
         if is_wanted:
             raise InvalidLogError(
                 f"source {snapshot.location!r} cannot be read: column {column.name!r} {reason}"
             ) from None
-        return _ReadColumn(column.name, _NOTHING, ("NULL",) * len(layout.groups))
-    return _ReadColumn(column.name, type_, tuple(expressions), constants, tuple(stored) if is_wanted else ())
+        return _ReadColumn(column.name, NOTHING, ("NULL",) * len(layout.groups))
+    return _ReadColumn(
+        column.name, nested or type_, tuple(expressions), constants, tuple(stored) if is_wanted else ()
+    )
 
 
 def _place_in(group: FileGroup, column: TableColumn, snapshot: TableSnapshot) -> int | None:
@@ -205,6 +212,14 @@ def _converted(at: int, group: FileGroup, type_: str) -> str:
             f"is of type {type_} in the table and {stored.type} in file {group.files[0].path!r}"
         )
     return expression
+
+
+def _by_name(at: int, group: FileGroup, type_: str) -> str:
+    """A nested column of a group in another type, whose fields are found by their names."""
+    if _WITHOUT_ZONE.search(group.columns[at].type) and not _WITHOUT_ZONE.search(type_):
+        # INT96, whose moments DuckDB would take for times of the zone of this machine.
+        raise _UnreadableColumnError(f"has times without a zone in file {group.files[0].path!r}")
+    return f"CAST(f{at} AS {type_})"
 
 
 def _check_may_be_missing(group: FileGroup, column: TableColumn) -> None:

@@ -12,10 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnknownCatalogError
 from armnesia.logs.files.duckdb_engine import query
+from armnesia.logs.lakes.file_groups import StoredColumn
+from armnesia.logs.lakes.files import LakeFiles, open_columns
+from armnesia.logs.lakes.iceberg_nested import NestedType, changed_types, in_present_types
+from armnesia.logs.lakes.iceberg_types import sql_type
 from armnesia.logs.lakes.manifest import Commit, Effect
 from armnesia.logs.lakes.snapshot import (
     DataFile,
@@ -29,28 +34,14 @@ from armnesia.logs.lakes.snapshot import (
 )
 from armnesia.logs.lakes.source import LakeSource
 from armnesia.logs.lakes.storage import RemoteStorage
-from armnesia.logs.lakes.types import list_type, map_type, struct_type
 from armnesia.logs.urls import may_hold_password, redacted
 
 _SCHEME = "iceberg:"
 METADATA_FILE = ".metadata.json"
 _LOCAL_FILES = "pyiceberg.io.fsspec.FsspecFileIO"
 _FORMATS = {1, 2, 3}
-_TYPES = {
-    "boolean": "BOOLEAN",
-    "int": "INTEGER",
-    "long": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "date": "DATE",
-    "time": "TIME",
-    "timestamp": "TIMESTAMP",
-    "timestamptz": "TIMESTAMPTZ",
-    "timestamp_ns": "TIMESTAMP_NS",
-    "string": "VARCHAR",
-    "uuid": "UUID",
-    "binary": "BLOB",
-}
+WITHOUT_VALUES = ("bucket", "void")
+"""Transforms of a partition that do not show the value."""
 _EPOCH = datetime(1970, 1, 1)
 _PARTITION_VALUES: Mapping[str, Callable[[Any], Any]] = {
     "date": lambda days: date(1970, 1, 1) + timedelta(days=days),
@@ -68,6 +59,20 @@ class IcebergSource(LakeSource):
 
     def _open(self, name: str) -> "IcebergMetadata":
         return IcebergMetadata(name)
+
+    @property
+    def compared_files(self) -> LakeFiles:
+        """Also with nested columns whose types have changed, as far as all files give them."""
+        layout = in_present_types(self._grouped, self.history.changed_types)
+        return open_columns(layout, set(self.columns.wanted()))
+
+    def has_dropped_fields(self, stored: StoredColumn, column: str) -> bool:
+        """Also if fields of the same name are others, or if it cannot be told which type a file has."""
+        versions = self.history.changed_types.get(column)
+        if versions is None:
+            return super().has_dropped_fields(stored, column)
+        same = [each for each in versions if each.is_type_of(stored)]
+        return not same or any(each.has_dropped_fields for each in same)
 
 
 class IcebergMetadata:
@@ -89,11 +94,17 @@ class IcebergMetadata:
             raise self._refused(reason_of(error)) from None
         self._current = self._table.current_snapshot()
         self._storage: RemoteStorage | None = None
+        self._specs: set[int] = set()
 
     @property
     def table(self) -> Any:
         """The table of pyiceberg."""
         return self._table
+
+    @cached_property
+    def changed_types(self) -> Mapping[str, list[NestedType]]:
+        """All types that nested columns had, by their names, of those columns that had more than one."""
+        return changed_types(self._table, self.location)
 
     def file_at(self, location: str, size: int) -> DataFile | None:
         """A file as if it were of the table; None if nothing reads it, because the table has no files."""
@@ -106,7 +117,7 @@ class IcebergMetadata:
         """The same metadata with another snapshot as the present one."""
         other = copy.copy(self)
         other._current = None if version is None else self._table.snapshot_by_id(version)
-        other._storage = None
+        other._storage, other._specs = None, set()
         if version is not None and other._current is None:
             raise self._refused(f"it has no snapshot {version}")
         return other
@@ -144,7 +155,20 @@ class IcebergMetadata:
             None if mapping is None else {name: each.field_id for each in mapping for name in each.names},
             self._storage,
             root_of(str(table.metadata.location)),
+            self._columns_in_paths(),
         )
+
+    def _columns_in_paths(self) -> frozenset[str]:
+        """The columns by which files of this snapshot, or new ones, are partitioned, if that shows values."""
+        specs, schema = self._table.specs(), self._table.schema()
+        used = (specs[number] for number in {*self._specs, self._table.metadata.default_spec_id})
+        shown = {
+            partition.source_id
+            for spec in used
+            for partition in spec.fields
+            if not str(partition.transform).startswith(WITHOUT_VALUES)
+        }
+        return frozenset(field.name for field in schema.fields if field.field_id in shown)
 
     def _files(self) -> list[DataFile]:
         if self._current is None:
@@ -156,6 +180,7 @@ class IcebergMetadata:
             raise
         except Exception as error:  # of any storage
             raise self._refused(reason_of(error)) from None
+        self._specs = {task.file.spec_id for task in tasks}
         deletes = {each.file_path: each for task in tasks for each in task.delete_files}
         for each in (*(task.file for task in tasks), *deletes.values()):
             self._check_file(each)
@@ -166,15 +191,23 @@ class IcebergMetadata:
         return [self._data_file(task, removed) for task in tasks]
 
     def _refuse_equality_deletes(self) -> None:
-        from pyiceberg.manifest import DataFileContent, ManifestContent  # noqa: PLC0415 (an extra)
+        from pyiceberg.manifest import DataFileContent  # noqa: PLC0415 (an extra)
 
-        for manifest in self._current.manifests(self._table.io):
+        if any(each.content == DataFileContent.EQUALITY_DELETES for each in self._delete_files()):
+            raise self._refused("it has equality deletes, which are not supported; compact it first")
+
+    def _delete_files(self) -> Iterator[Any]:
+        """All files of deletes of the present snapshot, also those of data files that are gone."""
+        from pyiceberg.manifest import ManifestContent  # noqa: PLC0415 (an extra)
+
+        for manifest in () if self._current is None else self._current.manifests(self._table.io):
             if manifest.content == ManifestContent.DELETES:
-                for entry in manifest.fetch_manifest_entry(self._table.io):
-                    if entry.data_file.content == DataFileContent.EQUALITY_DELETES:
-                        raise self._refused(
-                            "it has equality deletes, which are not supported; compact it first"
-                        )
+                entries = manifest.fetch_manifest_entry(self._table.io)
+                yield from (entry.data_file for entry in entries)
+
+    def delete_files(self) -> list[DataFile | None]:
+        """The same, as `file_at` gives them."""
+        return [self.file_at(each.file_path, each.file_size_in_bytes) for each in self._delete_files()]
 
     def _check_file(self, file: Any) -> None:
         """Refuse files that DuckDB does not read."""
@@ -248,7 +281,7 @@ class IcebergMetadata:
         from pyiceberg.manifest import ManifestContent, ManifestEntryStatus  # noqa: PLC0415 (an extra)
 
         paths: dict[Any, set[str]] = defaultdict(set)
-        has_deletes = False
+        has_deletes, n_more = False, 0
         for manifest in snapshot.manifests(self._table.io):
             if manifest.added_snapshot_id != snapshot.snapshot_id:
                 continue
@@ -256,15 +289,15 @@ class IcebergMetadata:
                 if entry.snapshot_id == snapshot.snapshot_id and entry.status != ManifestEntryStatus.EXISTING:
                     has_deletes |= manifest.content == ManifestContent.DELETES
                     paths[entry.status].add(entry.data_file.file_path)
+                    sign = 1 if entry.status == ManifestEntryStatus.ADDED else -1
+                    n_more += sign * entry.data_file.record_count
         added, removed = paths[ManifestEntryStatus.ADDED], paths[ManifestEntryStatus.DELETED]
         summary = snapshot.summary
         operation = None if summary is None else summary.operation.value
         effect = Effect.CHANGED
         if operation == "append" and not removed and not has_deletes:
             effect = Effect.APPENDED if added else Effect.NOTHING
-        elif operation == "replace" and summary.get("added-records", "0") == summary.get(
-            "deleted-records", "0"
-        ):
+        elif operation == "replace" and not has_deletes and n_more == 0:
             effect = Effect.REARRANGED
         return Commit(snapshot.snapshot_id, effect, frozenset(added), frozenset(removed))
 
@@ -321,24 +354,10 @@ def _address(name: str) -> tuple[str, Callable[[], Any]]:
 
 
 def _column(field: Any, *, is_unclear: bool) -> TableColumn:
-    type_ = None if is_unclear else _sql_type(field.field_type)
+    type_ = None if is_unclear else sql_type(field.field_type)
     shown = "a nested type that has changed" if is_unclear else str(field.field_type)
     has_default = field.initial_default is not None
     return TableColumn(field.name, shown, type_, field.field_id, field.required, has_default)
-
-
-def _sql_type(type_: Any) -> str | None:
-    """A type of an Iceberg schema in DuckDB's SQL; None if it is not supported."""
-    name = type(type_).__name__
-    if name == "StructType":
-        return struct_type((each.name, _sql_type(each.field_type)) for each in type_.fields)
-    if name == "ListType":
-        return list_type(_sql_type(type_.element_type))
-    if name == "MapType":
-        return map_type(_sql_type(type_.key_type), _sql_type(type_.value_type))
-    if name == "DecimalType":
-        return f"DECIMAL({type_.precision}, {type_.scale})"
-    return "BLOB" if name == "FixedType" else _TYPES.get(str(type_))
 
 
 def local_path(uri: str) -> str | None:

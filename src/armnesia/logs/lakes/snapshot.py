@@ -29,6 +29,8 @@ class TableColumn:
     """Whether every row has a value."""
     default: bool = False
     """Whether rows of files without this column have another value than NULL."""
+    nested_type: str | None = None
+    """Of a nested column: its type with the names of fields in files, if files know fields by their names."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class TableSnapshot:
     """What reads the files if they are not on this machine."""
     root: str = ""
     """The folder of the table, without links; see `root_of`."""
+    columns_in_paths: frozenset[str] = frozenset()
+    """Columns whose values, or a part of them, may be in the paths of files."""
 
     @property
     def shown_version(self) -> str:

@@ -11,11 +11,13 @@ from armnesia.core.files import Stamp
 from armnesia.core.messages import listed
 from armnesia.logs import rules
 from armnesia.logs.columns import Columns
+from armnesia.logs.files.formats import LogFiles
 from armnesia.logs.files.source import FileSource
-from armnesia.logs.lakes.file_groups import FileGroup, GroupedFiles
+from armnesia.logs.lakes.file_groups import FileGroup, GroupedFiles, StoredColumn
 from armnesia.logs.lakes.files import LakeFiles, open_columns
 from armnesia.logs.lakes.manifest import Commit, LakeManifest, changes_between
 from armnesia.logs.lakes.snapshot import DataFile, TableSnapshot
+from armnesia.logs.lakes.types import has_other_fields
 from armnesia.logs.manifests import Changes, Manifest
 
 
@@ -56,6 +58,11 @@ class LakeSource(FileSource):
     def description(self) -> Mapping[str, Any]:
         """The kind and the name of the table."""
         return {**super().description, "kind": self._snapshot.kind}
+
+    @property
+    def columns_in_paths(self) -> frozenset[str]:
+        """The columns by which files of this version, or new ones, are partitioned."""
+        return self._snapshot.columns_in_paths
 
     def manifest(self) -> LakeManifest:  # type: ignore[override]  # of the table, not of its files
         """What is counted when all rows are."""
@@ -117,6 +124,17 @@ class LakeSource(FileSource):
     def reading(self, files: Iterable[DataFile]) -> Self:
         """The columns of this version in other files, which need not be of the table."""
         return self._with(replace(self._snapshot, files=tuple(files)))
+
+    @property
+    def compared_files(self) -> LogFiles:
+        """The files with as many columns as can be read, to compare the rows of two versions."""
+        return self.files
+
+    def has_dropped_fields(self, stored: StoredColumn, column: str) -> bool:
+        """Whether files may have fields in a nested column that the table does not have any more."""
+        nested = {each.name: each.nested_type for each in self.snapshot.columns if each.nested_type}
+        type_ = nested.get(column) or self._grouped.types.get(column)
+        return type_ is not None and has_other_fields(stored.type, type_)
 
     @property
     def snapshot(self) -> TableSnapshot:

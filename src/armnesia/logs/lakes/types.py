@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
 """Types of integers, from the narrowest to the widest, and the most digits of each."""
@@ -13,6 +14,7 @@ _WIDENED = {
     ("DATE", "TIMESTAMP"),
 }
 """Changes of type, besides those of integers and decimals, that no value is rounded by."""
+_NESTED = ("struct", "list", "map")
 _INT96 = ("INT96", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 
 
@@ -80,3 +82,25 @@ def struct_type(fields: Iterable[tuple[str, str | None]]) -> str | None:
         quoted = name.replace('"', '""')
         parts.append(f'"{quoted}" {type_}')
     return f"STRUCT({', '.join(parts)})" if parts else None
+
+
+def has_other_fields(stored: str, wanted: str) -> bool:
+    """Whether a nested type of DuckDB has fields, by their names, that another one does not have.
+
+    >>> has_other_fields("STRUCT(a INTEGER)[]", "STRUCT(a BIGINT, b VARCHAR)[]")
+    False
+    >>> has_other_fields("STRUCT(a INTEGER, c STRUCT(d DATE))", "STRUCT(a INTEGER, c STRUCT(e DATE))")
+    True
+    """
+    import duckdb  # noqa: PLC0415 (an extra)
+
+    return stored != wanted and _has_other_fields(duckdb.sqltype(stored), duckdb.sqltype(wanted))
+
+
+def _has_other_fields(stored: Any, wanted: Any) -> bool:
+    if stored.id not in _NESTED:
+        return False
+    if stored.id != wanted.id:
+        return True
+    inner = dict(wanted.children)
+    return any(name not in inner or _has_other_fields(each, inner[name]) for name, each in stored.children)

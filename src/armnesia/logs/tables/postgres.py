@@ -29,11 +29,19 @@ _GROUPED = _NUMBERS | _TEXTS.keys() | {"bool", "bytea", "uuid", "date", "time", 
 """Types of which equal values, to the server, have the same text."""
 _MOMENT = """'YYYY-MM-DD"T"HH24:MI:SS.US'"""
 _ORDERED_AS = {
-    "date": "to_char(max({}), 'YYYY-MM-DD')",
-    "timestamp": f"to_char(max({{}}), {_MOMENT})",
-    "timestamptz": f"to_char(max({{}}) AT TIME ZONE 'UTC', {_MOMENT})",
+    "date": "to_char({}, 'YYYY-MM-DD')",
+    "timestamp": f"to_char({{}}, {_MOMENT})",
+    "timestamptz": f"to_char(({{}}) AT TIME ZONE 'UTC', {_MOMENT})",
 }
 """The highest value as text that means the same in sessions with another DateStyle or time zone."""
+_SETTINGS = {
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "quote_all_identifiers": "off",
+}
+"""What values and names are as text must not depend on settings of a role, a database or a session."""
 WITHOUT_INDEXES = "; ".join(
     f"SET LOCAL enable_{kind} = off" for kind in ("indexscan", "indexonlyscan", "bitmapscan")
 )
@@ -181,6 +189,9 @@ class PostgresSource(TableSource):
 
     def _check_types(self) -> None:
         labels = [*self.columns.named().items(), *(("key", name) for name in self.keys)]
+        for each in self.where:
+            if not each.compares_numbers or self._type_of[each.column] not in _NUMBERS:
+                labels.append(("where", each.column))
         for role, name in labels:
             if role != "reward" and not self.tells_apart(name):
                 raise InvalidLogError(
@@ -216,19 +227,22 @@ class PostgresSource(TableSource):
         named = source_name({"location": address, "table": table})
         return named, None if system is None else f"postgresql:{system}/{database}#{table}"
 
-    def _highest(self, column: str) -> str | None:
-        name = quoted(column)
+    def _stored_value(self, column: str, highest: str) -> str:
         if self._type_of[column] not in _ORDERED:
             raise no_order(described("ordered-by", column), f"the type {self._type_of[column] or 'array'}")
-        form = _ORDERED_AS.get(self._type_of[column], "max({})::text").format(name)
-        compared = self._compared(f"max({name})", "=", f"({form})")
-        asked = f"{form}, {compared}, count(*), count(*) - count({name})"
-        ((highest, is_the_same, n_rows, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
+        return _ORDERED_AS.get(self._type_of[column], "({})::text").format(highest)
+
+    def _order_faults(self, column: str) -> tuple[str, ...]:
+        name, highest = quoted(column), f"max({quoted(column)})"
+        is_the_same = self._compared(highest, "=", f"({self._stored_value(column, highest)})")
+        return f"count(*) - count({name})", is_the_same
+
+    def _refuse_order(self, column: str, *faults: Any) -> None:
+        missing, is_the_same = faults
         if missing:
             raise no_order(described("ordered-by", column), "a missing value")
-        if n_rows and not is_the_same:
+        if not is_the_same:
             raise no_order(described("ordered-by", column), "infinity, or a year before Christ")
-        return None if highest is None else str(highest)
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         assert self._order is not None  # it is the column
@@ -272,13 +286,36 @@ class PostgresSource(TableSource):
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         try:
-            with self._psycopg.connect(self._url, application_name="armnesia") as connection:
+            with connected(self._url, self._location) as connection:
                 connection.read_only = True
                 connection.isolation_level = self._psycopg.IsolationLevel.REPEATABLE_READ
+                fix_settings(connection)
                 yield connection
-        except self._psycopg.Error as error:
+        except (self._psycopg.Error, NotImplementedError) as error:
             # The server's own message may quote a row, or parts of a misread password.
             raise InvalidLogError(f"source {self._location!r} {_meaning(error)}") from None
+
+
+def connected(url: str, location: str, *, autocommit: bool = False) -> Any:
+    """Connect to a server; refuse a database whose texts have no encoding: psycopg reads them as bytes."""
+    import psycopg  # noqa: PLC0415 (an extra)
+
+    # The encoding is part of the connection, where it goes before settings of a role.
+    connection = psycopg.connect(
+        url, application_name="armnesia", autocommit=autocommit, client_encoding="utf8"
+    )
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        connection.close()
+        raise InvalidLogError(
+            f"source {location!r} has the encoding SQL_ASCII, in which nothing says what characters a name"
+            " has; copy the table to a database with the encoding UTF8"
+        )
+    return connection
+
+
+def fix_settings(connection: Any) -> None:
+    """Fix, until the end of the transaction, the settings that texts of values and names depend on."""
+    connection.execute("; ".join(f"SET LOCAL {name} = '{value}'" for name, value in _SETTINGS.items()))
 
 
 def not_plain(column: str, plain: str) -> str:
@@ -302,15 +339,15 @@ def _is_uuid(text: str) -> bool:
 
 def _meaning(error: Any) -> str:
     match getattr(error, "sqlstate", None):
-        case None if type(error).__name__ == "DataError":  # psycopg's own, for a date such as infinity
+        # psycopg's own, for a date such as infinity
+        case None if type(error).__name__ in ("DataError", "NotImplementedError"):
             return "cannot be read: it holds a value that Python has no type for"
-        case None:
-            return "cannot be reached: is the server running, and are address and password right?"
+        case None:  # whatever the server says when it refuses a connection
+            return (
+                "cannot be opened: is the server running, and are its address, the names of database and"
+                " user, and the password right?"
+            )
         case "42501":
             return "cannot be read: this user has no permission"
-        case "28000" | "28P01":
-            return "cannot be opened: there is no such user, or the password is wrong"
-        case "3D000":
-            return "cannot be opened: there is no such database"
         case code:
             return f"cannot be read (SQLSTATE {code})"

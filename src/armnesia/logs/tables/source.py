@@ -8,10 +8,11 @@ collation, would hide rows; except that a server looks people up by an index whe
 import copy
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.errors import ChangedSourceError, InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.core.files import Stamp
 from armnesia.core.identifiers import UserType, are_plain
 from armnesia.core.messages import listed
@@ -36,6 +37,13 @@ _TINY = 1e-12
 
 _ABOVE, _UP_TO = "\0above", "\0up_to"
 """Stand for parameters in SQL until it is run: no name can have such characters."""
+
+
+class _Extent(NamedTuple):
+    """The highest value of the column that rows are ordered by, as a manifest holds it, and their number."""
+
+    highest: str | int | None
+    n_rows: int
 
 
 class TableSource(Source):
@@ -135,15 +143,27 @@ class TableSource(Source):
             )
         if self._highest_known is None:
             name, on_server = self._own_names()
-            highest = self._highest(self._order)
-            n_rows = self._between(None, highest)._n_all_rows()
+            highest, n_rows = self._extents(self._order, None)[0]
             self._highest_known = TableRange(name, self._order, highest, n_rows, on_server)
         return self._highest_known
 
-    def _n_all_rows(self) -> int:
-        """How many rows there are, whatever conditions say of them."""
-        ((number,),) = next(self._pieces(f"SELECT count(*) FROM {self._quoted}"))
-        return int(number)
+    def _extents(self, column: str, up_to: str | int | None) -> "tuple[_Extent, _Extent]":
+        """The extent of all rows, and of those up to a value of a column, whatever conditions say of them.
+
+        One statement, so that both are of the same moment.
+        """
+        asked, name = copy.copy(self), self._name(column)
+        asked._up_to = self._up_to if up_to is None else up_to
+        within = "1 = 0" if up_to is None else self._compared(name, "<=", _UP_TO)
+        extents = [
+            f"{self._stored_value(column, f'max({name}){chosen}')}, count(*){chosen}"
+            for chosen in ("", f" FILTER (WHERE {within})")
+        ]
+        sql = f"SELECT {', '.join([*extents, *self._order_faults(column)])} FROM {self._quoted}"
+        ((highest, n_rows, highest_within, n_within, *faults),) = next(asked._pieces(sql))
+        if n_rows:
+            self._refuse_order(column, *faults)
+        return _Extent(highest, int(n_rows)), _Extent(highest_within, int(n_within))
 
     @staticmethod
     def manifest_from(values: Mapping[str, Any]) -> Manifest:
@@ -156,17 +176,26 @@ class TableSource(Source):
         Rows below that were added or removed are noticed by their number; rows that were changed are not.
         """
         assert isinstance(manifest, TableRange)
-        now = self.manifest()
+        if self._order != manifest.column:
+            return Changes(recount=f"its rows were ordered by {manifest.column!r}")
+        name, on_server = self._own_names()
+        now = TableRange(name, manifest.column, None, 0, on_server)
         if not now.parts & manifest.parts:
             return Changes(recount=f"it is another table: it was {manifest.table!r}, and is {now.table!r}")
-        if now.column != manifest.column:
-            return Changes(recount=f"its rows were ordered by {manifest.column!r}")
-        part = self._between(None, manifest.highest)
-        if part._highest(now.column) != manifest.highest:
+        every, counted = self._extents(manifest.column, manifest.highest)
+        if self._highest_known is None:
+            self._highest_known = replace(now, highest=every.highest, n_rows=every.n_rows)
+        if counted.highest != manifest.highest:
             return Changes(recount="the last of the rows that were counted is no longer there")
-        if part._n_all_rows() != manifest.n_rows:
+        if counted.n_rows != manifest.n_rows:
             return Changes(recount="rows up to the last one that was counted were added or removed")
-        return Changes((now.table,) if now.highest != manifest.highest else ())
+        return Changes((now.table,) if self._highest_known.highest != manifest.highest else ())
+
+    def check_still_counted(self, manifest: Manifest) -> None:
+        """Refuse if rows were added or removed: each statement reads the table of its own moment."""
+        changes = self.changes_since(manifest)
+        if changes.recount:
+            raise ChangedSourceError(changes.recount)
 
     def counted_part(self, manifest: Manifest, changes: Changes) -> Self:
         """The rows up to the value of a manifest."""
@@ -197,7 +226,7 @@ class TableSource(Source):
         limits = [self._compared(column, ">", _ABOVE)] if above is not None else []
         limits += [self._compared(column, "<=", _UP_TO) if up_to is not None else "1 = 0"]
         part._limits = tuple(limits)
-        part._above, part._up_to = above, up_to
+        part._above, part._up_to, part._highest_known = above, up_to, None
         return part
 
     def n_rows(self) -> int | None:
@@ -559,8 +588,16 @@ class TableSource(Source):
         """The table as the database itself names it, with its address, and as the server names itself."""
 
     @abstractmethod
-    def _highest(self, column: str) -> str | int | None:
-        """The highest value of a column, as a manifest holds it; refuse a missing one, and other types."""
+    def _stored_value(self, column: str, highest: str) -> str:
+        """The highest value of a column, which is given in SQL, as a manifest holds it."""
+
+    @abstractmethod
+    def _order_faults(self, column: str) -> tuple[str, ...]:
+        """What to ask, in SQL, of the values of a column by which rows are ordered."""
+
+    @abstractmethod
+    def _refuse_order(self, column: str, *faults: Any) -> None:
+        """Refuse a missing value, or values that cannot be ordered, by the answers to `_order_faults`."""
 
     @abstractmethod
     def _compared(self, column: str, operator: str, value: str) -> str:
@@ -612,8 +649,14 @@ def no_order(described: str, values: str) -> InvalidLogError:
 
 def no_table(table: str, location: str, existing: Iterable[str]) -> InvalidLogError:
     """Refuse a table that the database does not have, and list those that it has."""
+    names = list(existing)
+    if table in names:  # with a point, before which a schema is looked for
+        return InvalidLogError(
+            f"source {location!r} has a table {table!r}, whose name has a point: give it with its schema,"
+            " schema.table, which on SQLite is main"
+        )
     return InvalidLogError(
-        f"source {location!r} has no table {table!r}; it has {listed(existing, 20) or 'no tables'}"
+        f"source {location!r} has no table {table!r}; it has {listed(names, 20) or 'no tables'}"
     )
 
 

@@ -157,17 +157,19 @@ class SparkSource(TableSource):
         distinguishes_case = self._session.conf.get("spark.sql.caseSensitive") == "true"
         return f"{_PREFIX}{name if distinguishes_case else name.lower()}", None
 
-    def _highest(self, column: str) -> str | None:
-        name, type_ = self._name(column), self._column_of[column].type
+    def _stored_value(self, column: str, highest: str) -> str:
+        type_ = self._column_of[column].type
         if type_ not in _ORDERED:
             raise no_order(rules.described("ordered-by", column), f"the type {type_}")
         # The text of a timestamp depends on the time zone of the session.
-        highest_value = f"unix_micros(max({name}))" if type_ == "timestamp" else f"max({name})"
-        asked = f"CAST({highest_value} AS STRING), count(*) - count({name})"
-        ((highest, missing),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
-        if missing:
+        return f"CAST({f'unix_micros({highest})' if type_ == 'timestamp' else highest} AS STRING)"
+
+    def _order_faults(self, column: str) -> tuple[str, ...]:
+        return (f"count(*) - count({self._name(column)})",)
+
+    def _refuse_order(self, column: str, *faults: Any) -> None:
+        if any(faults):
             raise no_order(rules.described("ordered-by", column), "a missing value")
-        return None if highest is None else str(highest)
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         assert self._order is not None  # it is the column

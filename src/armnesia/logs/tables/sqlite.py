@@ -61,6 +61,11 @@ class SqliteSource(TableSource):
             try:
                 cursor = connection.execute(f"SELECT * FROM {self._quoted} LIMIT 0")
             except sqlite3.OperationalError as error:
+                if name_in_catalogue(connection, self._table) is not None:
+                    raise InvalidLogError(
+                        f"source {self._path!r} has a table or view {self._table!r} that SQLite cannot read:"
+                        " what a view is made of may be gone"
+                    ) from None
                 if "no such table" in str(error) or "unknown database" in str(error):
                     raise no_table(self._table, self._path, _tables(connection)) from None
                 raise
@@ -94,7 +99,9 @@ class SqliteSource(TableSource):
         return f"{self.selected(name)}, typeof({quoted(name)})"
 
     def _check_types(self) -> None:
-        for role, name in [*self.columns.named().items(), *(("key", name) for name in self.keys)]:
+        labels = [*self.columns.named().items(), *(("key", name) for name in self.keys)]
+        labels += [("where", each.column) for each in self.where if not each.compares_numbers]
+        for role, name in labels:
             if role == "reward":
                 continue
             types = f"SELECT count(DISTINCT typeof({quoted(name)})) FROM {self._quoted}"
@@ -160,17 +167,19 @@ class SqliteSource(TableSource):
             )
         return source_name({"location": f"sqlite:///{os.path.realpath(self._path)}", "table": name}), None
 
-    def _highest(self, column: str) -> str | int | None:
-        name = quoted(column)
-        asked = f"max({name}), min(typeof({name})), max(typeof({name}))"
-        ((highest, first, last),) = next(self._pieces(f"SELECT {asked} FROM {self._quoted}"))
-        if first is not None and (first != last or first not in ("integer", "text")):
+    def _stored_value(self, column: str, highest: str) -> str:
+        return highest
+
+    def _order_faults(self, column: str) -> tuple[str, ...]:
+        return f"min(typeof({quoted(column)}))", f"max(typeof({quoted(column)}))"
+
+    def _refuse_order(self, column: str, *faults: Any) -> None:
+        first, last = faults
+        if first != last or first not in ("integer", "text"):
             raise no_order(
                 described("ordered-by", column),
-                "a missing value" if "null" in (first, last) else f"values of type {first}",
+                "a missing value" if "null" in faults else f"values of type {first}",
             )
-        found: str | int | None = highest
-        return found
 
     def _compared(self, column: str, operator: str, value: str) -> str:
         return f"{column} {operator} {value}"

@@ -107,7 +107,10 @@ _REASONS: dict[NameReason, str] = {
     "type": "is not as the vault names people: they are named by integers, or the vault has no records yet",
     "header": "is the name of the column that the vault has its people from: leave it out, or add exactly",
     "kind": "is of a kind that files write in several ways: send text, or add exactly",
-    "control": "has a control character: check how the names were read, or add exactly",
+    "control": (
+        "has a control character, or an invisible one at an end: check how the names were read, or add"
+        " exactly"
+    ),
 }
 
 

@@ -149,6 +149,18 @@ class Issue:
         if not agrees:
             yield "what the certificate says of the source is not what the ledger says"
 
+    def later_claims(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Whether later entries of the ledger, which agrees with it, say more of the sources."""
+        try:
+            now = source_claim(self.entry_fields, entries)
+        except (LookupError, TypeError, ValueError):  # an entry that armnesia does not write
+            return
+        if now is not None and now != self.source:
+            yield (
+                f"The ledger says more of the sources by now ({now['state']}): ask for a new certificate"
+                " (armnesia certificate show)."
+            )
+
     def range_problems(self, key: SigningKey) -> Iterator[str]:
         """Where it contradicts the range of its key."""
         if self.version != key.version:
@@ -387,6 +399,8 @@ def _notes(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy | None, head: Hea
             "What the certificate says of the source is what the ledger says in entry"
             f" {', '.join(map(str, named))}: that can be checked with the ledger only."
         )
+    if ledger is not None and ledger.keys.vault == issue.vault:
+        notes += issue.later_claims(ledger.erasures)
     if issue.issued_at is None:
         notes.append(
             "The certificate is of armnesia 0.1.0, and does not say at which entry of the ledger it was"

@@ -33,7 +33,7 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
 
     `later` are entries of these `KINDS` up to the one that the certificate is issued at, in their order. Of
     each source, the entry counts that first says that most was reached. People who were readmitted are not
-    erased any more, and no entry says who they are: a source where nothing was erased before stays as it is.
+    looked for any more, and no entry says who they are: after a readmission every source stays as it was.
 
     >>> erased = {"kind": "erase_source", "sequence": 6, "through": 5, "source": 1, "state": "purged",
     ...     "before": None, "after": None, "remains": ["copies remain"]}
@@ -41,7 +41,8 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
     'purged'
     >>> source_claim({"sequence": 5, "sources": [1, 2]}, [erased])["state"]
     'untouched'
-    >>> source_claim({"sequence": 5, "sources": [1]}, [{"kind": "readmit", "sequence": 6}, erased])["state"]
+    >>> readmitted = {"kind": "readmit", "sequence": 6}
+    >>> source_claim({"sequence": 5, "sources": [1]}, [readmitted, {**erased, "sequence": 7}])["state"]
     'untouched'
 
     A source that was dropped stays as it was, and `remains` says so.
@@ -92,15 +93,10 @@ def dropped_sources(entries: Iterable[Mapping[str, Any]]) -> dict[int, int]:
 def _furthest(sequence: int, later: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
     """By source, the first of later entries with the strongest state that covers an entry."""
     best: dict[int, Mapping[str, Any]] = {}
-    readmitted = False
     for each in later:
         if each["kind"] == READMISSION:
-            readmitted = True
-        elif (
-            each["kind"] == ERASURE
-            and each["through"] >= sequence
-            and (not readmitted or each["source"] in best)
-        ):
+            break  # what comes now may not be about the people of this entry
+        if each["kind"] == ERASURE and each["through"] >= sequence:
             known = best.get(each["source"])
             if known is None or _STATES.index(each["state"]) > _STATES.index(known["state"]):
                 best[each["source"]] = each

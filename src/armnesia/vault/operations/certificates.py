@@ -16,6 +16,15 @@ from armnesia.vault.ledger.certificate import Certificate
 from armnesia.vault.results.upkeep import SavedCertificates
 from armnesia.vault.state.certificates import answer_to, certificate_of_entry, open_certificate, read_tree
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.suppression import RequestHistory
+
+
+def answering_entry(connection: VaultConnection, target: ErasureTarget) -> int | None:
+    """The ledger entry by which a request was answered; None if it was not, or somebody was readmitted."""
+    with connection.reading() as transaction:
+        target = target.normalised(transaction.state.configuration.user_type)
+        history = RequestHistory.read(transaction, target)
+    return int(history.rows.request[history.request][1]) if history.answered_before else None
 
 
 def certificates_of_each(

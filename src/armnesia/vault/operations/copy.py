@@ -19,7 +19,7 @@ from armnesia.vault.results.upkeep import Copied
 from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
 from armnesia.vault.state.decision_tree import build_tree
 from armnesia.vault.state.new_vault import creating_vault
-from armnesia.vault.state.owner_tallies import TallyObserver, tally_problems
+from armnesia.vault.state.owner_tallies import TallyObserver
 from armnesia.vault.state.pending_erasure import complete_erasure, refuse_pending_erasure
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.table_digests import compute_digests
@@ -122,7 +122,7 @@ def _problems(
     if layout.keyed and nodes != {node: bytes(data) for node, data in tables.stream_nodes(target)}:
         yield "decisions: their hash tree was changed by something other than armnesia"
     if layout.holds_rows:
-        yield from tally_problems(target, tallies.number, tallies.digest)
+        yield from tallies.problems(target)
 
 
 def _certificate_problems(rows: Iterable[Row], keyring: Keyring) -> Iterator[str]:

@@ -34,7 +34,7 @@ from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_columns import refuse_other_columns, refuse_other_ids
+from armnesia.vault.state.source_columns import known_columns, refuse_other_columns, refuse_other_ids
 from armnesia.vault.state.source_ingest import SourceIngest
 from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.state.suppression import SuppressionList
@@ -69,10 +69,11 @@ def ingest(
 
     A batch that fails leaves nothing. Rows that came in with earlier batches of the same source are not added
     twice when it is ingested again. A source without a user column is refused, unless `users` states that its
-    rows belong to none. Once people were forgotten, so is one whose user column was not named: it could bring
-    their rows back unnoticed. So is a source with another action or reward column, unless `other_columns`
-    states that it means the same, and a source with ids if earlier ones had none, or the reverse, unless
-    `other_ids` states that its rows are new.
+    rows belong to none. Once people were forgotten, so is one whose user column was not named, because it
+    could bring their rows back unnoticed, unless the vault has its people from a column of the same name. So
+    is a source with another action or reward column, unless `other_columns` states that it means the same,
+    and a source with ids if earlier ones had none, or the reverse, unless `other_ids` states that its rows
+    are new.
     With `replaces`, rows come in the place of records that have their id and another action, reward or key.
     With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
     that are new at the source; `ordered_by` is the column of a table of a database that tells which are. It
@@ -152,22 +153,20 @@ def ingest(
 
 
 def _warn_of_unerasable(source: Source) -> None:
-    """Warn of a source that no erasure can delete rows at: as long as it is counted, all are refused."""
+    """Warn of a source that no erasure can delete rows at."""
     try:
         eraser = open_eraser(source)
     except (UnsupportedError, InvalidLogError) as error:
         warnings.warn(
-            "this vault may erase rows at its sources, but cannot at this one, and armnesia erase is refused"
-            f" while it is counted: {error}",
+            f"this vault may erase rows at its sources, but cannot at this one: {error}",
             stacklevel=5,
         )
         return
     try:
         eraser.check_rewritable()
-    except InvalidLogError as error:
+    except (UnsupportedError, InvalidLogError) as error:
         warnings.warn(
-            "this vault may erase rows at its sources, but not in files with such columns as this"
-            f" source has: {error}",
+            f"this vault may erase rows at its sources, but cannot at this one as it is: {error}",
             stacklevel=5,
         )
     for role in ("user", "id"):
@@ -178,7 +177,7 @@ def _warn_of_unerasable(source: Source) -> None:
 def _warn_of_unerasable_names(eraser: SourceEraser, role: str) -> None:
     try:
         eraser.check_named_by(role)
-    except InvalidLogError as error:
+    except (UnsupportedError, InvalidLogError) as error:
         warnings.warn(
             f"this vault may erase rows at its sources, but not by the {role} column of this one: {error}",
             stacklevel=6,
@@ -229,7 +228,7 @@ class _Stated(NamedTuple):
 
     def check(self, session: Session, source: Source, records: Records) -> None:
         """Refuse a source that does not go with what the vault has, unless it is stated that it does."""
-        _refuse_unknown_users(session, self.users)
+        _refuse_unknown_users(session, source, self.users)
         _refuse_no_users(source, self.users)
         if not self.other_columns:
             refuse_other_columns(session, source)
@@ -369,9 +368,14 @@ def _check_before_reading(
     return transaction.state
 
 
-def _refuse_unknown_users(session: Session, users: UserColumn) -> None:
-    """Refuse rows whose user column was not named once people were forgotten: some may be theirs."""
-    if users == "unstated" and tables.suppresses_any(session, "user"):
+def _refuse_unknown_users(session: Session, source: Source, users: UserColumn) -> None:
+    """Refuse rows whose user column was not named once people were forgotten: some may be theirs.
+
+    A column `user` is taken where the vault has all its people from a column of that name.
+    """
+    if users != "unstated" or [source.columns.named().get("user")] == known_columns(session, "user"):
+        return
+    if tables.suppresses_any(session, "user"):
         raise VaultError(
             "people were forgotten here: name the user column (--user-column), so that their rows stay out;"
             " or, if the rows belong to no user, say so with no_user=True (--no-user)"

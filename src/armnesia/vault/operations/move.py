@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from armnesia.core.errors import ArmnesiaError, VaultError
-from armnesia.logs import reopen_source
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.results.upkeep import Rebuilt
 from armnesia.vault.state.connection import VaultConnection
@@ -22,7 +21,6 @@ from armnesia.vault.state.counted_sources import (
 )
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.external_records import by_number
-from armnesia.vault.state.kept_plans import KeptPlans
 from armnesia.vault.state.records import statistics_problems, unknown_source
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_commands import rebuild_command
@@ -84,20 +82,12 @@ def _refuse_unmoved(known: CountedSource, state: State) -> None:
 
 def _at_place(known: CountedSource, new: str, configuration: Configuration) -> CountedSource:
     """The source at another place, and what was counted of it there, unless only counting can tell."""
-    location, mark, table = new.rpartition("#")
-    place = {"location": new}
-    if known.address["table"] is not None and mark:  # as `status` names a table of a database
-        place = {"location": location, "table": table}
-    address = {**known.address, **place}
-    source = reopen_source(address, whole_rows=False, decimals_as_written=not configuration.plain_decimals)
-    applied = {
-        role: replace(plan, location=str(source.description["location"]))
-        for role, plan in known.plans.applied.items()
-    }
-    now = replace(known, address=source.description, plans=KeptPlans(applied=applied))
+    now, source = known.relocated(new, configuration)
     assert known.counted is not None  # it was refused
     manifest = known.counted.manifest.moved_to(source.manifest())
-    return replace(now, counted=None if manifest is None else replace(known.counted, manifest=manifest))
+    if manifest is None:
+        return now
+    return replace(now, counted=replace(known.counted, manifest=manifest), recount="")
 
 
 def _counted_again(

@@ -1,26 +1,32 @@
 """Restoring: everyone who was forgotten since a backup was made is forgotten again before it opens."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from typing import Any
 
-from armnesia.core.errors import VaultError, refuse_first
+from armnesia.core.errors import UnreadableSourceError, VaultError, refuse_first
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_text import CERTIFIED
 from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.ledger.ledger import Entry, Head, check_chain
+from armnesia.vault.ledger.source_claim import dropped_sources
 from armnesia.vault.results.upkeep import Restored
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.corrections import replaced_since
+from armnesia.vault.state.counted_sources import read_sources
 from armnesia.vault.state.decision_recount import decisions_to_count
 from armnesia.vault.state.decision_table import decided, put_all_decisions
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import rebuild_tallies
+from armnesia.vault.state.records import unknown_source
 from armnesia.vault.state.replay import ReplayedState, replace_state
 from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
@@ -29,7 +35,13 @@ from armnesia.vault.storage.database import Row, Session, Statement
 _AT_ONCE = 500
 
 
-def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool = False) -> Restored:
+def restore(
+    connection: VaultConnection,
+    export: ExportFile,
+    *,
+    as_it_is: bool = False,
+    moved: Sequence[tuple[str, str]] = (),
+) -> Restored:
     """Replay on an older copy what `export`, of the same vault, says came after it.
 
     The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
@@ -38,6 +50,9 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
 
     A copy whose rows or state were changed by something else is refused, unless it is accepted `as_it_is`:
     then its records are counted again, and the ledger says so.
+
+    An external vault counts its sources again, without those that were dropped since. `moved` names sources
+    of the copy, each with the place where it is now: the ledger does not know places.
     """
     with connection.writing(partial(_load_copy, connection, export)) as transaction:
         connection.database.distrust_unused_space()
@@ -69,16 +84,24 @@ def restore(connection: VaultConnection, export: ExportFile, *, as_it_is: bool =
         if state.configuration.by:  # under the keys that the vault has from now on
             decisions = _with_later_arms(decisions, before, ReplayedState.of(export.ledger()))
             state = put_all_decisions(session, state, keyring, decisions)
+        numbers = _bring_sources_forward(connection, session, state.configuration, moved)
         transaction.store(state)  # at the head of the export, which the next entry follows
-        entry = transaction.append("restore", replayed=missing, as_it_was=intact)
+        places: dict[str, Any] = {"moved": numbers} if numbers else {}
+        entry = transaction.append("restore", replayed=missing, as_it_was=intact, **places)
         digests = compute_digests(session, keyring, connection.records.layout)
         transaction.store(replace(state, digests=digests._replace(decision=state.digests.decision)))
         if scan.needs_recount or not intact:
-            transaction.store(connection.records.recount(transaction, scan, decisions))
+            try:
+                transaction.store(connection.records.recount(transaction, scan, decisions))
+            except UnreadableSourceError as error:
+                raise VaultError(
+                    f"{error} , but only after the vault is restored: until then put the source back, or say"
+                    " where it is now with armnesia restore EXPORT --moved OLD NEW; nothing was changed"
+                ) from None
         if connection.records.layout.holds_rows:
             rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.head)
-    return Restored(missing, entry.head, replaced)
+    return Restored(missing, entry.head, replaced, recounted=not connection.records.layout.holds_rows)
 
 
 def _load_copy(
@@ -100,6 +123,30 @@ def _load_copy(
         if state.head == replayed.head:
             return state, True
     return replace_state(session, connection.all_keys, replayed, version), False
+
+
+def _bring_sources_forward(
+    connection: VaultConnection,
+    session: Session,
+    configuration: Configuration,
+    moved: Sequence[tuple[str, str]],
+) -> list[int]:
+    """Drop the sources that were dropped since, and move others; the numbers of those that were moved."""
+    if connection.records.layout.holds_rows:
+        if moved:
+            raise unknown_source(moved[0][0], {})
+        return []
+    for number in dropped_sources(read_erasures(session, configuration)):
+        tables.delete_source(session, number)  # no other source has had its number
+    known = {each.name: each for each in read_sources(session)}
+    numbers = []
+    for old, new in moved:
+        if old not in known:
+            raise unknown_source(old, known)
+        now, _ = known[old].relocated(new, configuration)
+        session.execute_together([tables.put_source(*now.row)])
+        numbers.append(now.number)
+    return numbers
 
 
 def _with_later_arms(

@@ -19,7 +19,6 @@ from armnesia.vault.results.checks import LedgerCheck, Verification
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_tree import DecisionTree, build_tree
 from armnesia.vault.state.decisions import VaultDecision
-from armnesia.vault.state.owner_tallies import tally_problems
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState
 from armnesia.vault.state.signing_keys import certificates_to_reissue
@@ -243,8 +242,10 @@ def _row_problems(
         return [f"state: {error}"], []
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
     root, decisions, problems = _decisions(session, state, keyring)
+    service_notes = []
     if state.version >= WITH_SERVICE:
         problems += [*token_problems(session, keyring), *subject_request_problems(session, keyring)]
+        service_notes = _service_notes(session)
     digests = scan.digests._replace(decision=root)
     problems += [
         f"{table}: rows were added, changed or removed by something other than armnesia"
@@ -252,12 +253,24 @@ def _row_problems(
         if stored != computed
     ]
     problems += _tree_problems(session)
-    if state.version >= WITH_TALLIES and connection.records.layout.holds_rows:
-        problems += tally_problems(session, scan.tallied, scan.tally_digest)
+    if state.version >= WITH_TALLIES and scan.tallies is not None:
+        problems += scan.tallies.problems(session)
     if state.configuration.by and ReplayedState.of(tables.stream_ledger(session)).counts_differ(decisions):
         problems.append("state: the numbers of deleted records are not those in the ledger")
     found, notes = connection.records.problems(session, state, keyring, scan, decisions, counter)
-    return problems + found, notes
+    return problems + found, notes + service_notes
+
+
+def _service_notes(session: Session) -> list[str]:
+    """What is not known of the tables of the service, whose rows are sealed one by one."""
+    tokens, requests = len(tables.read_tokens(session)), len(tables.read_subject_requests(session))
+    if not tokens and not requests:
+        return []
+    return [
+        f"of the service there are {counted(tokens, 'token')} and"
+        f" {counted(requests, 'request')} of controllers; whether others were removed, or older"
+        " ones put back, cannot be told"
+    ]
 
 
 def _decisions(

@@ -173,9 +173,11 @@ class Restored:
     head: Head
     corrections_lost: int = 0
     """How many rows had been corrected since the backup was made: their corrections must come in again."""
+    recounted: bool = False
+    """Whether the sources were counted again, which an external vault does."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `replayed`, `corrections_lost` and `head`."""
+        """The keys `replayed`, `corrections_lost`, `recounted` and `head`."""
         return {**vars(self), "head": str(self.head)}
 
 

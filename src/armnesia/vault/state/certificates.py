@@ -14,7 +14,7 @@ from armnesia.vault.state.diagnosis import changed_values
 from armnesia.vault.state.signing_keys import read_predecessors, read_public_keys
 from armnesia.vault.state.similar_names import similar_forgotten
 from armnesia.vault.state.source_erasures import read_erasures
-from armnesia.vault.state.suppression import SuppressionRows
+from armnesia.vault.state.suppression import RequestHistory, SuppressionRows
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 
@@ -29,12 +29,25 @@ def certificate_of_target(connection: VaultConnection, target: ErasureTarget) ->
         answer = answer_to(transaction, target)
         if answer is None:
             raise VaultError(_no_certificate(transaction, target))
+        if RequestHistory.read(transaction, target).answered_before:  # and nobody in it was readmitted
+            refuse_returned_records(connection, transaction, target)
         sequence, opening = answer
         tree = read_tree(transaction, sequence, opening)
     certificate = certificate_of_entry(connection, sequence)
     return (
         certificate if opening is None else open_certificate(certificate, connection, target, opening, tree)
     )
+
+
+def refuse_returned_records(
+    connection: VaultConnection, transaction: Transaction, target: ErasureTarget
+) -> None:
+    """Refuse to certify again what was done while rows of the request are in the vault again."""
+    if connection.records.names_held(transaction, target, None):
+        raise VaultError(
+            "rows of a person or record forgotten by this request are in the vault again, put there by"
+            " something other than armnesia: run armnesia verify, and armnesia rebuild to remove them"
+        )
 
 
 def _no_certificate(transaction: Transaction, target: ErasureTarget) -> str:

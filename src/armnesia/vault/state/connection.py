@@ -3,13 +3,14 @@
 import json
 import os
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError, refuse_first
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultBusyError, VaultError, refuse_first
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
@@ -78,26 +79,36 @@ class VaultConnection:
 
     @contextmanager
     def writing(
-        self, load: Callable[[Session, Head | None], tuple[State, bool]] | None = None
+        self,
+        load: Callable[[Session, Head | None], tuple[State, bool]] | None = None,
+        *,
+        schema_last: bool = False,
     ) -> Iterator[Transaction]:
         """Begin the one write transaction at a time; pin the new head of the ledger after the commit.
 
         `load` replaces `load_state` where the state may be broken; it also says whether it is intact. The
-        first change of a vault of an older version brings its tables to this one.
+        first change of a vault of an older version brings its tables to this one. With `schema_last` the
+        tables are checked before the commit, and not before the first query: a server can do so while the
+        transaction computes, and what a damaged file lets it write over the schema is noticed.
         """
         head_before = self.expected_head()
-        with self._explaining_failures(), self.database.writing() as session:
+        with self._explaining_failures(schema_last), self.database.writing() as session:
             if load is None:
-                before, intact = self.load_state(session, head_before), True
+                before, intact = self.load_state(session, head_before, schema_last), True
             else:
                 before, intact = load(session, head_before)
             transaction = Transaction(session, self.all_keys, before, intact)
             if before.version < VERSION:
                 migrate(session, transaction.keyring, self.records.layout, before.version)
+            if schema_last:
+                tables_now = TABLES[self.records.layout, VERSION]
+                transaction.schema_check = partial(self.database.begin_schema_check, session, tables_now)
             yield transaction
+            _refuse_other_schema(transaction.schema_problems())
             if before.version < VERSION and transaction.stored is None:
                 transaction.store(before)  # with the version of the tables
             assert not transaction.collected, "statements were collected and not stored"
+            self.database.confirm_stored(session, transaction.sent)
         self.all_keys = transaction.all_keys
         if transaction.stored is not None:
             self.checked, self.cached_state = transaction.stored, transaction.state
@@ -105,14 +116,18 @@ class VaultConnection:
             self.pinned_head.write(transaction.state.head, committed=True)
 
     @contextmanager
-    def _explaining_failures(self) -> Iterator[None]:
-        """Say that values were changed by something else, where that is why a transaction failed.
+    def _explaining_failures(self, schema_last: bool = False) -> Iterator[None]:
+        """Say that values, or tables, were changed by something else, where a transaction failed for that.
 
-        Any other failure, such as a mistake of the caller, stays as it is.
+        Any other failure, such as a mistake of the caller, stays as it is. `schema_last`: the transaction
+        has not checked the tables before it used them.
         """
         try:
             yield
+        except VaultBusyError:
+            raise
         except ArmnesiaError:
+            _refuse_other_schema(self._schema_problems_now() if schema_last else [])
             raise
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
             with self.database.reading() as session:
@@ -122,9 +137,15 @@ class VaultConnection:
                 raise changed_values() from error
             raise
 
-    def load_state(self, session: Session, head_before: Head | None) -> State:
+    def _schema_problems_now(self) -> list[str]:
+        """Where the tables are not as armnesia creates them, if the database can be asked."""
+        with suppress(ArmnesiaError), self.database.reading() as session:
+            return self.schema_problems(session)
+        return []
+
+    def load_state(self, session: Session, head_before: Head | None, schema_last: bool = False) -> State:
         """Read the state, with what this process knows of erasure."""
-        stored = self.read_checked(session, head_before)
+        stored = self.read_checked(session, head_before, schema_last)
         if self.cached_state is None:
             self.cached_state = stored.state(stored.keyring_in_use(self.all_keys))
         state = self.cached_state
@@ -143,13 +164,16 @@ class VaultConnection:
         _, hash_ = tables.read_entry(session, erased_at.sequence) or ("", "")
         return hash_ == erased_at.hash and not tables.has_restored_since(session, erased_at.sequence)
 
-    def read_checked(self, session: Session, head_before: Head | None) -> StoredState:
+    def read_checked(
+        self, session: Session, head_before: Head | None, schema_last: bool = False
+    ) -> StoredState:
         """Read the rows of the state and check them.
 
         Refused are a state older than `head_before` (a backup may have been put in the database's place while
         this process had it open), one that does not match its seal, and tables that are not as armnesia
         created them. If a later head is found, it is pinned before anything is made of the state: a process
-        may have been killed between its commit and the writing of the pin.
+        may have been killed between its commit and the writing of the pin. With `schema_last`, the tables of
+        a vault of this version are left to be checked by the caller.
         """
         stored = StoredState.read(session)
         if head_before is not None:
@@ -157,8 +181,8 @@ class VaultConnection:
         if stored != self.checked:
             self.check_seal(stored)
             self.checked, self.cached_state = stored, None
-        problems = self.schema_problems(session, stored.row.schema_version)
-        refuse_first(problems, "{}; nothing is read from such a vault: run armnesia verify")
+        if not schema_last or stored.row.schema_version != VERSION:
+            _refuse_other_schema(self.schema_problems(session, stored.row.schema_version))
         if head_before is not None and head_before.sequence < stored.head.sequence:
             self.pinned_head.write(stored.head)
         return stored
@@ -319,6 +343,11 @@ def _check_age(session: Session, stored: StoredState, head_before: Head) -> None
         tables.read_ledger_from(session, head_before.sequence), head_before, head
     ):
         raise rewritten_since(head_before)
+
+
+def _refuse_other_schema(problems: Iterable[str]) -> None:
+    """Refuse tables that are not as armnesia created them."""
+    refuse_first(problems, "{}; nothing is read from such a vault: run armnesia verify")
 
 
 def older_than(pinned: Head) -> VaultError:

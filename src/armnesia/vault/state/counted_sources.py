@@ -13,6 +13,7 @@ from armnesia.core.errors import (
     ChangedSourceError,
     InterruptedWriteError,
     InvalidLogError,
+    MissingExtraError,
     OutdatedSourceError,
     SourceError,
     UnfinishedErasureError,
@@ -151,6 +152,22 @@ class CountedSource:
             raise changed_values() from None
         return source.keyed_by(configuration.key_columns)
 
+    def relocated(self, new: str, configuration: Configuration) -> "tuple[CountedSource, Source]":
+        """The source at another place, where all of it has to be counted again, and opened there."""
+        location, mark, table = new.rpartition("#")
+        place = {"location": new}
+        if self.address["table"] is not None and mark:  # as `status` names a table of a database
+            place = {"location": location, "table": table}
+        source = reopen_source(
+            {**self.address, **place}, whole_rows=False, decimals_as_written=not configuration.plain_decimals
+        )
+        applied = {
+            role: replace(plan, location=str(source.description["location"]))
+            for role, plan in self.plans.applied.items()
+        }
+        now = replace(self, address=source.description, plans=KeptPlans(applied=applied))
+        return now.to_recount("it was moved"), source
+
     def reopened_counted(self, configuration: Configuration) -> tuple[Source, bool]:
         """Open the part that was counted; also, whether there is more.
 
@@ -212,7 +229,7 @@ class CountedSource:
         return self.counted is not None and has_new_files(self.address, self.counted.manifest)
 
     def _unavailable(self, error: ArmnesiaError) -> SourceError:
-        if isinstance(error, UnknownCatalogError | InterruptedWriteError):
+        if isinstance(error, UnknownCatalogError | InterruptedWriteError | MissingExtraError):
             return UnreadableSourceError(f"{error}; nothing was changed", self.number)
         return UnreadableSourceError(
             f"{error}; the vault has counted rows of this source: make it readable again, or restore it; if"

@@ -5,7 +5,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import check_chain
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.decision_tree import build_tree
-from armnesia.vault.state.owner_tallies import TallyObserver, tally_problems
+from armnesia.vault.state.owner_tallies import TallyObserver
 from armnesia.vault.state.sealed_state import StoredState
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.storage import tables
@@ -38,7 +38,7 @@ def _is_intact(session: Session, all_keys: Keyring, layout: RecordLayout) -> boo
     if computed._replace(decision=root) != state.digests:
         return False
     has_tallies = state.version >= WITH_TALLIES and layout.holds_rows
-    if has_tallies and tally_problems(session, observer.number, observer.digest):
+    if has_tallies and observer.problems(session):
         return False
     for sequence, body, signature, entry in tables.stream_certificates_and_entries(session):
         StoredCertificate.read(sequence, body, signature, entry or "", keyring)  # refuses a changed one

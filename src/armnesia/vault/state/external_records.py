@@ -165,6 +165,12 @@ class ExternalRecords(Records):
                     "an external vault stores the conditions of its sources, so they must not be on the"
                     f" {role} column of this source or of an earlier one; got one on {condition.column!r}"
                 )
+        order = source.description.get("ordered_by")
+        if order is not None and role_of.get(order.casefold()) == "user":
+            raise VaultError(
+                "an external vault stores the highest value of the column that rows are ordered by, which"
+                f" must not name people; got the user column {order!r}: name an id or a time (--ordered-by)"
+            )
 
     def check_corrections(self, source: Source) -> None:
         """Refuse: the old rows are at their sources, and not here."""
@@ -204,7 +210,7 @@ class ExternalRecords(Records):
         notes: list[str] = []
         sums, complete = [], True
         counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
-        remedy = "armnesia erase deletes them" if state.configuration.may_erase_at_source else "delete them"
+        remedy = "armnesia erase deletes" if state.configuration.may_erase_at_source else "delete"
         for each in read_sources(session):
             where = f"source {each.name!r}"
             if each.plans.under_way:
@@ -237,9 +243,10 @@ class ExternalRecords(Records):
             if has_more:
                 notes.append(f"{where}: there are rows that are not counted yet: run {each.ingest_command}")
             if number := counted.n_left_out:
-                rows, are = ("row", "is") if number == 1 else ("rows", "are")
+                rows, are, them = ("row", "is", "it") if number == 1 else ("rows", "are", "them")
                 notes.append(
-                    f"{where}: {number} {rows} of forgotten people or records {are} still present; {remedy}"
+                    f"{where}: {number} {rows} of forgotten people or records {are} still present;"
+                    f" {remedy} {them}"
                 )
         if not complete:
             return problems, notes

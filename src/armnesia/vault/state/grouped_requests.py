@@ -13,7 +13,7 @@ from operator import itemgetter
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.managed_records import ManagedRecords, sums_of_rows
-from armnesia.vault.state.owner_tallies import OWNER, damaged, tally_rows
+from armnesia.vault.state.owner_tallies import OWNER, confirm_nobody, damaged, tally_rows
 from armnesia.vault.state.records import DeletedRecords
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_lookup import SourceLookup
@@ -85,6 +85,7 @@ class GroupTransaction(Transaction):
         to_tallies = (tables.delete_tally(owner) for owner in owners if owner in self.tallies)
         transaction.add(*sorted(self.collected, key=itemgetter(0)), *to_tallies)  # the same text at once
         transaction.store(self.state)
+        confirm_nobody(transaction, [owner for owner in owners if owner not in self.rows])
 
 
 class GroupedRecords(ManagedRecords):
@@ -107,11 +108,15 @@ class GroupedRecords(ManagedRecords):
         group.taken |= set(owners)
         return DeletedRecords(sums_of_rows(rows), rows, {row[OWNER] for row in rows}, [], texts)
 
+    def confirm_nobody(self, transaction: Transaction, owners: Sequence[bytes]) -> None:
+        """When the group is stored: until then the people of the group still are in the tables."""
+
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> set[bytes]:
-        """By the rows that were read ahead."""
-        return (set(target.row_keys(transaction.keyring)) & self._group.rows.keys()) - self._group.taken
+        """By the rows and the tallies that were read ahead."""
+        known = self._group.rows.keys() | self._group.tallies.keys()
+        return (set(target.row_keys(transaction.keyring)) & known) - self._group.taken
 
     def keys_held(
         self,

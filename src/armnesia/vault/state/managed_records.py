@@ -24,6 +24,7 @@ from armnesia.vault.state.owner_tallies import (
     OWNER,
     TallyObserver,
     confirm_absence,
+    confirm_nobody,
     remove_from_tallies,
 )
 from armnesia.vault.state.records import (
@@ -105,12 +106,15 @@ class ManagedRecords(Records):
         to_tallies = remove_from_tallies(session, transaction.keyring, self.layout, owners, rows, texts)
         return DeletedRecords(sums_of_rows(rows), rows, held, to_tallies, texts)
 
+    def confirm_nobody(self, transaction: Transaction, owners: Sequence[bytes]) -> None:
+        """By the people beside them."""
+        confirm_nobody(transaction, owners)
+
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> set[bytes]:
-        """By the index."""
-        keys = target.row_keys(transaction.keyring)
-        return tables.keys_with_records(transaction.session, target.row_column, keys)
+        """By the index and the tallies."""
+        return self.keys_held(transaction, target, target.row_keys(transaction.keyring), lookup)
 
     def keys_held(
         self,
@@ -179,7 +183,7 @@ class ManagedRecords(Records):
         )
         sums = {place: (count, total) for place, (count, total) in observer.sums.items()}
         forgotten = tuple(observer.forgotten)
-        return RecordScan(digests, bool(forgotten), sums, forgotten, tallies.number, tallies.digest)
+        return RecordScan(digests, bool(forgotten), sums, forgotten, tallies)
 
     def problems(
         self,

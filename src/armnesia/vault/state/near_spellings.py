@@ -37,12 +37,15 @@ _WRAPPINGS = (
     *("{};", "{},", "{}.", "#{}", "+{}"),
     *(f"{{}}{mark}" for mark in _INVISIBLE),
     *(f"{mark}{{}}" for mark in _INVISIBLE),
+    # What contacts, browsers and spreadsheets put around a text to keep its direction; the end of a DOS file.
+    *("\u202a{}\u202c", "\u202d{}\u202c", "\u2066{}\u2069", "\u2068{}\u2069"),
+    *("\u202a{}", "{}\u202c", "{}\x1a"),
 )
 _AROUND = [wrapping.split("{}") for wrapping in (*_SPACES, *_WRAPPINGS)]
 """What stands before and after a name."""
 _MAIL = "mailto:"
-_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), *map(ord, _INVISIBLE)])
-"""For `str.translate`: invisible and control characters are dropped."""
+_UNSEEN = ("Cc", "Cf")
+"""Categories of Unicode: control characters, and invisible ones."""
 _ADDED = (" ", "-", "_", ".")
 _SEPARATORS = (*_ADDED, "\u00a0")
 _BETWEEN = ("", " ", "  ", "\u00a0", "_", "-", ".")
@@ -72,7 +75,10 @@ _DASHES, _APOSTROPHES = "-\u2010\u2011\u2012\u2013\u2014\u2212_", "'\u2019\u2018
 _OF_ONE_KIND = [*_all_to_each(_DASHES), *_all_to_each(_APOSTROPHES)]
 _LIKE_IT = {one: other for alike in ("O0o", "Il1") for one in alike for other in [alike.replace(one, "")]}
 """By character, those that look like it."""
-_WIDE = {number: number + 0xFEE0 for number in range(0x21, 0x7F)} | {0x20: 0x3000}
+_WIDE_SIGNS = {number: number + 0xFEE0 for number in range(0x21, 0x7F)}
+_WIDE_DIGITS = {number: wide for number, wide in _WIDE_SIGNS.items() if chr(number) in _DIGITS}
+_WIDE = _WIDE_SIGNS | {0x20: 0x3000}
+_NARROW_KANA = {ord(unicodedata.normalize("NFKC", chr(each))): each for each in range(0xFF61, 0xFFA0)}
 _LIGATURES = {
     "ffi": "\ufb03",
     "ffl": "\ufb04",
@@ -210,23 +216,38 @@ def _simpler_spellings(name: str) -> Iterator[str]:
 
 
 def has_control_characters(name: str) -> bool:
-    """Whether a name has characters that are no text: they come from a damaged or wrongly read file.
+    """Whether a name has control characters, or begins or ends with an invisible one: it was read wrongly.
+
+    Within a name, scripts such as that of Persian have invisible characters.
 
     >>> has_control_characters("ann"), has_control_characters("ann" + chr(0))
     (False, True)
     """
-    return any(unicodedata.category(character) == "Cc" for character in name)
+    categories = [] if name.isprintable() else list(map(unicodedata.category, name))
+    return "Cc" in categories or "Cf" in (*categories[:1], *categories[-1:])
 
 
 def _unwrapped(name: str) -> Iterator[str]:
     """The name without white space, invisible characters, quotes, signs and the like around it."""
-    bare = name.strip().translate(_CONTROL).strip()
+    bare = _visible(name).strip()
     yield bare
     inner = bare.removeprefix("+").removeprefix("#").rstrip(",;.").strip()
     if len(inner) > 2 and inner[0] + inner[-1] in _QUOTES:
         inner = inner[1:-1].strip()
     yield inner
     yield from _from_address(inner)
+
+
+def _visible(name: str) -> str:
+    """The name without control characters and invisible ones, and without white space around it.
+
+    >>> _visible("ann" + chr(0x2063) + chr(0)), _visible(chr(9) + "ann")
+    ('ann', 'ann')
+    """
+    name = name.strip()
+    if name.isprintable():
+        return name
+    return "".join(each for each in name if unicodedata.category(each) not in _UNSEEN)
 
 
 def _normal_forms(names: Iterable[str]) -> Iterator[str]:
@@ -252,7 +273,9 @@ def _in_latin(names: Iterable[str]) -> list[str]:
 def _cases(name: str) -> tuple[str, ...]:
     folded = name.casefold()
     titles = name.title(), _titled(name), name.capitalize(), folded.title()
-    return name, name.lower(), name.upper(), folded, *titles
+    local, at, domain = name.rpartition("@")
+    parts = (f"{local.lower()}@{domain.upper()}", f"{local.upper()}@{domain.lower()}") if at else ()
+    return name, name.lower(), name.upper(), folded, *titles, *parts
 
 
 def _titled(name: str) -> str:
@@ -350,8 +373,13 @@ def _from_address(name: str) -> Iterator[str]:
 
 
 def _other_letters(name: str) -> Iterator[str]:
-    """The whole name in letters of another kind: wide ones, Cyrillic, Greek, ligatures, ß."""
+    """The whole name in letters of another kind: wide ones, narrow kana, Cyrillic, Greek, ligatures, ß."""
     yield name.translate(_WIDE)
+    yield name.translate(_WIDE_SIGNS)
+    yield name.translate(_WIDE_DIGITS)
+    yield name.replace("@", "\uff20")
+    if not name.isascii():
+        yield unicodedata.normalize("NFD", name).translate(_NARROW_KANA)
     yield name.translate(_TO_CYRILLIC)
     yield name.translate(_TO_GREEK)
     for letters, ligature in _LIGATURES.items():
@@ -366,7 +394,9 @@ def _one_more_or_other(name: str) -> Iterator[str]:
     """The name with one more invisible character or capital in it, or one letter that looks alike."""
     for place in range(1, len(name)):
         before, after = name[:place], name[place:]
-        yield from (f"{before}\u200b{after}", before.capitalize() + after.capitalize())
+        yield f"{before}\u200b{after}"
+        if name[place].isalpha():
+            yield from (first + after.capitalize() for first in (before.capitalize(), before.lower()))
     for place, letter in enumerate(name):
         for table in (_TO_CYRILLIC, _TO_GREEK):
             if ord(letter) in table:

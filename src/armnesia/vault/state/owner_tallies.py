@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Self
 
 from armnesia.core.errors import VaultError, refuse_first
+from armnesia.core.randomness import secret_bytes
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
 from armnesia.vault.state.table_digests import row_texts
 from armnesia.vault.state.transaction import Transaction
@@ -22,6 +23,8 @@ from armnesia.vault.storage.schema import RecordLayout
 IDENTITY, OWNER = 0, 1
 """Their places in a record."""
 _AT_ONCE = 10_000
+_GROUPS = 1 << 16
+"""Of owners, whose tallies are compared together."""
 
 
 def tally_rows(keyring: Keyring, records: Iterable[Row], texts: Iterable[bytes]) -> list[Row]:
@@ -42,19 +45,34 @@ def tally_rows(keyring: Keyring, records: Iterable[Row], texts: Iterable[bytes])
 
 
 class TallyObserver:
-    """Counts the records that pass by and have an owner, and computes the digest of all their tallies."""
+    """Adds up the tallies of the owners of records that pass by, and compares them with those of the table.
+
+    There may be too many owners to have the tally of each in memory. So they are in groups, which nobody can
+    foresee: tallies that two people have exchanged are told apart unless both are in the same group.
+    """
 
     def __init__(self, keyring: Keyring) -> None:
-        self._keyring = keyring
-        self.number = self.digest = 0
+        self._keyring, self._secret = keyring, secret_bytes(DIGEST_BYTES)
+        self._number, self._digests = 0, [0] * _GROUPS
 
     def observe(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the same rows."""
         for row in rows:
             if row[OWNER] is not None:
-                self.number += 1
-                self.digest ^= self._keyring.tally_digest(row)
+                self._add(row[OWNER], 1, self._keyring.tally_digest(row))
             yield row
+
+    def _add(self, owner: bytes, number: int, digest: int) -> None:
+        self._number += number
+        self._digests[hash((self._secret, bytes(owner))) % _GROUPS] ^= digest
+
+    def problems(self, session: Session) -> list[str]:
+        """Compare all tallies with the records that passed by, and each with what the index finds."""
+        for owner, records, digest in tables.stream_tallies(session):
+            self._add(owner, -records, int.from_bytes(digest))
+        if self._number or any(self._digests) or tables.count_differing_tallies(session):
+            return ["tallies: the records of people are not those that the vault has counted"]
+        return []
 
 
 class IdIndexCheck:
@@ -136,6 +154,27 @@ def remove_from_tallies(
     ]
 
 
+def confirm_nobody(transaction: Transaction, owners: Sequence[bytes]) -> None:
+    """Confirm that owners of whom nothing was found have neither records nor tallies.
+
+    Both are looked up by indexes. Where these lead to the right place, they name the same people before and
+    after each of the owners; where they name nobody at all, there are no records of people.
+    """
+    session = transaction.session
+    neighbours = set(tables.read_neighbours(session, owners))
+    if any(by_records != by_tallies for by_records, by_tallies in map(_halves, neighbours)):
+        raise damaged()
+    if (None,) * 4 in neighbours and not tables.has_records_without_owner(session):
+        decision = transaction.state.decision
+        counted = 0 if decision is None else sum(decision.statistics.counts)
+        if counted or tables.has_records_by_scan(session):
+            raise damaged()
+
+
+def _halves(row: Row) -> tuple[Row, Row]:
+    return row[:2], row[2:]
+
+
 def damaged() -> VaultError:
     """The records found and the tallies differ: what a certificate would say cannot be confirmed."""
     return VaultError(
@@ -169,13 +208,3 @@ def rebuild_tallies(session: Session, keyring: Keyring, layout: RecordLayout) ->
             tables.load_tallies(session, written)
             written.clear()
     tables.load_tallies(session, written)
-
-
-def tally_problems(session: Session, number: int, digest: int) -> list[str]:
-    """Compare all tallies with what `TallyObserver` saw, and each with what the index finds."""
-    for _, records, own in tables.stream_tallies(session):
-        number -= records
-        digest ^= int.from_bytes(own)
-    if number or digest or tables.count_differing_tallies(session):
-        return ["tallies: the records of people are not those that the vault has counted"]
-    return []

@@ -15,10 +15,11 @@ from armnesia.core.progress import RowCounter
 from armnesia.logs import Source
 from armnesia.logs.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import canonical, text_of_plain
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results.sources import HeldSource
 from armnesia.vault.state.decisions import VaultDecision
+from armnesia.vault.state.owner_tallies import TallyObserver
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import Suppressed
@@ -62,10 +63,8 @@ class RecordScan:
     """Per decision and arm, how many records there are and the sum of their units; empty if external."""
     forgotten: tuple[bytes, ...] = ()
     """The identities of records that belong to forgotten people, or were forgotten themselves."""
-    tallied: int = 0
-    """How many records have an owner."""
-    tally_digest: int = 0
-    """The exclusive or of their digests, which is that of all tallies."""
+    tallies: TallyObserver | None = None
+    """The tallies of their owners, to be compared with the table once; None if external."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +158,11 @@ class Records(ABC):
     def some_without_user(self, session: Session) -> bool:
         """Whether there may be records without a user."""
 
+    def confirm_nobody(  # noqa: B027 (at a source no index is relied on)
+        self, transaction: Transaction, owners: Sequence[bytes]
+    ) -> None:
+        """Refuse to say that nothing is held of these people where an index may hide it; after a deletion."""
+
     @abstractmethod
     def check_source(self, session: Session, source: Source) -> None:
         """Refuse a source that rows of this vault cannot come from."""
@@ -251,7 +255,9 @@ def statistics_problems(
     differing = 0
     for decision in decisions:
         sums = decision.statistics
-        of_key = f" in decision {text_of_plain(decision.key)}" if state.configuration.by else ""
+        keys = zip(state.configuration.key_columns, decision.key, strict=True)
+        named = ", ".join(f"{column.name}={value}" for column, value in keys)
+        of_key = f" in decision {named}" if named else ""
         for arm, (count, total) in enumerate(zip(sums.counts, sums.units, strict=True)):
             records, units = found.get((decision.number, arm), (0, 0))
             known.add((decision.number, arm))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import islice
 
-from armnesia.core.errors import InvalidNameError, SimilarNameError
+from armnesia.core.errors import InvalidNameError, SimilarNameError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.connection import VaultConnection
@@ -18,7 +18,7 @@ from armnesia.vault.state.near_spellings import (
     near_spellings,
     spellings_of_held,
 )
-from armnesia.vault.state.source_columns import known_columns
+from armnesia.vault.state.source_columns import known_columns, may_have_ids
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -28,8 +28,10 @@ _AT_ONCE = 2000
 _SHOWN = 3
 _MANY = 10
 """Names: a request for more is compared before the lock is taken, which takes some milliseconds each."""
+_MOST_NOTED = 100
+"""Names whose similar ones are looked for only to mention them: about a millisecond each."""
 _MOST_SPELLINGS, _LEAST_OF_ONE = 400_000, 400
-"""Of all names of a request, and of each of very many: an address of 30 characters has fewer."""
+"""Of all names of a request, and of each of very many: a name of 15 letters has fewer."""
 
 
 def records_compared_before(connection: VaultConnection, target: ErasureTarget) -> int | None:
@@ -91,6 +93,8 @@ def refuse_similar_names(
                 similar[name] = (*similar.get(name, ()), spelling)
     if similar:
         raise SimilarNameError(_refusal(target, similar), similar)
+    if target.records and not any(has_rows for _, has_rows in named):
+        _refuse_ids_of_none(transaction, named)
     some_without = bool(target.users) and not all(has_rows for _, has_rows in named)
     headers = known_columns(transaction.session, "user") if some_without else ()
     for name, has_rows in named:
@@ -112,12 +116,45 @@ def refuse_similar_names(
             )
         if not has_rows and has_control_characters(name):
             raise InvalidNameError(
-                f"the name {name!r} has a control character, and the vault holds no rows of it: check how"
-                " the names were read, or state by exactly=True (--exactly) that it is right; nothing was"
-                " changed",
+                f"the name {name!r} has a control character, or an invisible one at an end, and the vault"
+                " holds no rows of it: check how the names were read, or state by exactly=True (--exactly)"
+                " that it is right; nothing was changed",
                 name,
                 "control",
             )
+
+
+def _refuse_ids_of_none(transaction: Transaction, named: Collection[tuple[str, bool]]) -> None:
+    """Refuse ids where no row came in by one: that nothing is held would be said of rows that are there."""
+    if named and not may_have_ids(transaction.session):
+        raise VaultError(
+            "no row of this vault has an id, because its sources were ingested without an id column"
+            " (--id-column): rows can be forgotten by their user only; if a later source brings these ids,"
+            " add exactly=True (--exactly); nothing was changed"
+        )
+
+
+def similar_held(connection: VaultConnection, target: ErasureTarget) -> tuple[str, ...] | None:
+    """Near spellings of the people of a request that the vault holds rows of, as the spellings list them.
+
+    None if they are not compared: an external vault would have to read its sources, ids are compared exactly,
+    and many names would take long.
+    """
+    if not 0 < len(target.users) <= _MOST_NOTED or not connection.records.layout.holds_rows:
+        return None
+    with connection.reading() as transaction:
+        user_type = transaction.state.configuration.user_type
+        if user_type is UserType.INTEGER:
+            return ()  # all spellings of an integer are one name
+        target = target.normalised(user_type)
+        own = set(target.row_keys(transaction.keyring))
+        spellings = ((name, spelling) for name in target.users for spelling in near_spellings(name))
+        similar: dict[str, None] = {}
+        while some := list(islice(spellings, _AT_ONCE)):
+            found = _row_keys(transaction, target, some, excluded=own)
+            held = connection.records.keys_held(transaction, target, list(found), lookup=None)
+            similar |= dict.fromkeys(spelling for key, (_, spelling) in found.items() if key in held)
+    return tuple(similar)
 
 
 def _row_keys(

@@ -24,12 +24,25 @@ def known_columns(session: Session, role: str) -> list[str]:
     return sorted(name for name in _stored_columns(session, role) if name)
 
 
+def may_have_ids(session: Session) -> bool:
+    """Whether rows may have come in by an id: not if every source is known to have had no id column."""
+    stored = _described_columns(session)
+    return not stored or any(columns.get("id", "not stored") is not None for columns in stored)
+
+
+def _described_columns(session: Session) -> list[dict[str, Any]]:
+    try:
+        described = [json.loads(text)["columns"] for _, text in tables.read_table(session, "source")]
+        return [dict(columns) for columns in described]
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise changed_values() from None
+
+
 def _stored_columns(session: Session, role: str) -> set[Any]:
     """What is stored of a role, None included."""
     try:
-        described = [json.loads(text)["columns"] for _, text in tables.read_table(session, "source")]
-        return {columns[role] for columns in described if role in columns}
-    except (ValueError, TypeError, LookupError, AttributeError):
+        return {columns[role] for columns in _described_columns(session) if role in columns}
+    except TypeError:
         raise changed_values() from None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
-from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
+from armnesia.core.identifiers import UserType, are_plain, is_plain_integer, looks_like_float
 from armnesia.core.progress import RowCounter
 from armnesia.logs import Source
 from armnesia.logs.counting import CountedRows, LeftOut, RowRules, Sums
@@ -62,12 +62,15 @@ class SourceCounter:
 
     def forgotten_users(self, labels: Iterable[str]) -> set[str]:
         """Which of these users, as a source spells them, are suppressed."""
-        named = [(label, self.names.type.normalised(label)) for label in labels]
-        names = [(label, name) for label, name in named if name]
-        owners = self.keyring.owner_digests(name for _, name in names)
-        digests = self.keyring.digests_of_owners(owners)
-        pairs = zip(names, digests, strict=True)
-        return {label for (label, _), digest in pairs if digest in self.suppressed["user"]}
+        spelled = names = list(labels)
+        if not are_plain(names, self.names.type):
+            named = [(label, self.names.type.normalised(label)) for label in labels]
+            spelled, names = [label for label, name in named if name], [name for _, name in named if name]
+        digests = self.keyring.digests_of_owners(self.keyring.owner_digests(names))
+        forgotten = self.suppressed["user"].intersection(digests)
+        if not forgotten:  # mostly
+            return set()
+        return {label for label, digest in zip(spelled, digests, strict=True) if digest in forgotten}
 
     def forgotten_ids(self, labels: Iterable[str]) -> set[str]:
         """Which of these ids of records are suppressed."""

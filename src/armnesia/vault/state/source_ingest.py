@@ -98,8 +98,7 @@ class SourceIngest:
         refuse_overlaps([*others, now])
         if known is None:
             refuse_inner(others, now)
-            if not self.other_rows:
-                refuse_copies(others, now)
+            self._refuse_copies(others, now)
         changes = (
             None if known is None or known.counted is None else source.changes_since(known.counted.manifest)
         )
@@ -108,7 +107,11 @@ class SourceIngest:
         plans = KeptPlans() if known is None else known.plans
         if reason is not None:
             now = CountedSource(number, source.description, None, plans=plans)
-            return self._recounted(counter, state, sources, others, now, source, manifest, reason)
+            found = self._recounted(counter, state, sources, others, now, source, manifest, reason)
+            if known is None:  # what is counted again has files to compare only now
+                *rest, now = found.after
+                self._refuse_copies(rest, now)
+            return found
         rows = self._new_rows(counter, source, known, manifest, changes)
         part = CountedPart.of(manifest, rows, None if known is None else known.counted)
         now = CountedSource(number, source.description, part, plans=plans)
@@ -119,6 +122,10 @@ class SourceIngest:
     def _ordered(self, known: CountedSource | None) -> Source:
         column = None if known is None else known.address.get("ordered_by")
         return self.source.ordered_by(column) if column and self.source.needs_order else self.source
+
+    def _refuse_copies(self, others: Sequence[CountedSource], now: CountedSource) -> None:
+        if not self.other_rows:
+            refuse_copies(others, now)
 
     def _new_rows(
         self,

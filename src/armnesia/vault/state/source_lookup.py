@@ -75,6 +75,11 @@ def look_up_people(
         other_kind = "record" if target.users else "user"
         tells_apart = tables.suppresses_any(session, other_kind)
         sources = checked_sources(session, transaction.keyring, state.digests)
+    if names and not sources:
+        raise VaultError(
+            "the vault has counted no source yet, and so no rows: that nothing is held of somebody cannot be"
+            " told before armnesia ingest; nothing was changed"
+        )
     asked = _Lookup(state, target, names, tells_apart, exactly, tuple(each.number for each in sources))
     if given is not None and names:
         asked.take(given, sources)
@@ -82,6 +87,7 @@ def look_up_people(
         for each in sources if names else ():
             asked.ask(each)
         asked.confirm_absence()
+        asked.check_unchanged()
     with reading() as transaction:
         return asked.answer(transaction, _dependencies(state), given)
 
@@ -107,7 +113,13 @@ class _Lookup:
         self._labels: set[str] = set()
 
     def take(self, given: Any, sources: Sequence[CountedSource]) -> None:
-        """Take rows as they are given; refuse rows of others, and names without rows."""
+        """Take rows as they are given; refuse rows of others, and names without rows.
+
+        Until a source is counted again, the statistics may lack rows that are given.
+        """
+        for each in sources:
+            if each.counted is None:
+                raise each.outdated(each.recount)
         source = self._opened_given(given, sources)
         if self._role not in source.columns.named():
             raise VaultError(
@@ -147,6 +159,10 @@ class _Lookup:
 
     def _opened_given(self, given: Any, sources: Sequence[CountedSource]) -> Source:
         """The given rows, with the columns and conditions of the first source that has the same."""
+        if isinstance(given, str) and "://" in given:
+            raise VaultError(
+                "the given rows must be in a file, or in Python in a dataframe; got the address of a database"
+            )
         configuration = self._state.configuration
         refusals: list[ArmnesiaError] = []
         alike: list[tuple[CountedSource, Source]] = []
@@ -156,10 +172,8 @@ class _Lookup:
             except InvalidLogError as error:
                 refusals.append(error)
         if not alike:
-            raise (
-                refusals[0] if refusals else VaultError("the vault has counted no source yet, and so no rows")
-            )
-        _refuse_several_conditions([each for each, _ in alike])
+            raise refusals[0]
+        _refuse_several_meanings([each for each, _ in alike])
         first, source = self._telling_forgotten_apart(alike, sources)
         source = source if configuration.plain_decimals else source.with_decimals_as_written()
         return _filtered_as(first, source).keyed_by(configuration.key_columns)
@@ -243,6 +257,13 @@ class _Lookup:
                 " nothing was changed: write the source again, and run armnesia ingest"
             )
 
+    def check_unchanged(self) -> None:
+        """Refuse sources that have changed since they were opened: what was read may be less than counted."""
+        for each, source in self._opened:
+            assert each.counted is not None  # it was opened
+            with each.being_read():
+                source.check_still_counted(each.counted.manifest)
+
     def _find_spelled_otherwise(self, names: Collection[str]) -> None:
         """Look names up in every spelling: those of rows that were left out are not noted."""
         for each, source in self._opened if names else ():
@@ -307,14 +328,22 @@ class _Lookup:
         return [key for key, digest in zip(keys, digests, strict=True) if digest not in forgotten]
 
 
-def _refuse_several_conditions(sources: Sequence[CountedSource]) -> None:
-    """Refuse given rows of which it cannot be told which conditions decided that they were counted."""
+def _refuse_several_meanings(sources: Sequence[CountedSource]) -> None:
+    """Refuse given rows of which it cannot be told which of several sources they were counted in."""
     first = sources[0]
     for each in sources[1:]:
+        differing = [
+            f"{name} columns ({first.address['columns'][name]!r} and {each.address['columns'][name]!r})"
+            for name in ("action", "reward")
+            if each.address["columns"][name] != first.address["columns"][name]
+        ]
         if each.address.get("where") != first.address.get("where"):
+            differing.append("conditions (--where)")
+        if differing:
             raise VaultError(
                 f"given rows may be of source {first.name!r} or of source {each.name!r}, which are counted"
-                " with different conditions (--where); nothing was changed: leave the rows to be looked up"
+                f" with different {' and '.join(differing)}; nothing was changed: leave the rows to be looked"
+                " up"
             )
 
 

@@ -1,6 +1,6 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,12 +39,27 @@ class Transaction:
     """The rows of the state, if this transaction stored one."""
     collected: list[Statement] = field(default_factory=list)
     """What the next `store` sends with the state."""
+    sent: list[Statement] = field(default_factory=list)
+    """What was stored so far, to be read back before the commit."""
     _appended: Head | None = None
     """The head of the ledger with the entries that were appended since the last `store`."""
     needs_savepoints: bool = True
     """Whether an attempt may change tables before it is refused."""
     lists: Mapping[bytes, list[Row]] | None = None
     """Rows of the suppression list and of the answered requests, by digest, if they were read ahead."""
+    schema_check: Callable[[], Callable[[], list[str]]] | None = None
+    """Begins the check of the tables, if that is still to be done; see `Database.begin_schema_check`."""
+    _begun_check: Callable[[], list[str]] | None = None
+
+    def begin_schema_check(self) -> None:
+        """Begin the check of the tables if it was left for later, best after the last query."""
+        if self.schema_check is not None and self._begun_check is None:
+            self._begun_check = self.schema_check()
+
+    def schema_problems(self) -> list[str]:
+        """What is found by a check of the tables that was left for later."""
+        self.begin_schema_check()
+        return [] if self._begun_check is None else self._begun_check()
 
     @cached_property
     def keyring(self) -> Keyring:
@@ -85,6 +100,7 @@ class Transaction:
         After any other error the whole transaction is rolled back anyway, and the database may have begun.
         """
         before = {**vars(self), "collected": [*self.collected]}
+        n_sent = len(self.sent)
         if self.needs_savepoints:
             tables.set_savepoint(self.session)
         try:
@@ -94,6 +110,7 @@ class Transaction:
                 tables.return_to_savepoint(self.session)
             vars(self).clear()
             vars(self).update(before)
+            del self.sent[n_sent:]
             raise
         if self.needs_savepoints:
             tables.release_savepoint(self.session)
@@ -110,5 +127,7 @@ class Transaction:
         statements, self.stored, self.state = store_statements(
             self.state, state, state.digests if digests is None else digests, head, self.keyring
         )
-        self.session.execute_together([*self.collected, *statements])
+        statements = [*self.collected, *statements]
+        self.session.execute_together(statements)
+        self.sent += statements
         self.collected, self._appended = [], None

@@ -22,7 +22,7 @@ _UUID = re.compile(
 )
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[Tt ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?:[Zz]|[+]00:?00| UTC)?)?"
+    r"(?:[Tt ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?:[Zz]|[+]00(?::?00)?| UTC)?)?"
 )
 
 
@@ -127,5 +127,5 @@ def _times(name: str) -> Iterator[str]:
             clocks.append(minute)
         if (minute, second) == ("00:00", "00"):
             yield day
-    for zone in ("", "Z", "+00:00", "+0000", " UTC"):
+    for zone in ("", "Z", "+00:00", "+0000", "+00", " UTC"):
         yield from (f"{day}{between}{clock}{zone}" for clock in clocks for between in (" ", "T"))

@@ -5,9 +5,10 @@ A new database is one module with a class that derives from `Database`, and one 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from armnesia.core.errors import (
@@ -24,7 +25,7 @@ from armnesia.vault.storage.schema import Table
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
-"""A statement that returns no rows, and its parameters."""
+"""A statement and its parameters."""
 
 IN_USE = "is in use by another process; nothing was changed, try again"
 
@@ -174,6 +175,19 @@ class Database(ABC):
     @abstractmethod
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
         """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""
+
+    def begin_schema_check(self, session: Session, tables: tuple[Table, ...]) -> Callable[[], list[str]]:
+        """Begin what `schema_problems` does; the returned function waits for it, and says what was found.
+
+        A server can check while its client computes. Any other database checks when the function is called.
+        """
+        return partial(self.schema_problems, session, tables)
+
+    def confirm_stored(self, session: Session, statements: Iterable[Statement]) -> None:  # noqa: B027
+        """Refuse to commit if rows are not found as these statements left them.
+
+        For a database in the process itself, whose file may be damaged; a server has checks of its own.
+        """
 
     @abstractmethod
     def integrity_problems(self, session: Session) -> list[str]:

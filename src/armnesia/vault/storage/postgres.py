@@ -4,9 +4,11 @@ With one lock there is no deadlock, and a decision, its statistics and its ledge
 together. The ledger is a chain, so deletions are serial anyway.
 """
 
+import re
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
@@ -29,20 +31,25 @@ from armnesia.vault.storage.database import (
     database_error,
 )
 from armnesia.vault.storage.digest_arrays import Columns, DigestArray, is_given, packed
-from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems
+from armnesia.vault.storage.postgres_catalogue import index_problems, schema_problems, schema_query
 from armnesia.vault.storage.schema import (
     OWNER_INDEX,
     Table,
 )
 
 _CHUNK = 10_000
+_PATH_OF_CATALOGUE = "SET search_path = pg_catalog, pg_temp"
 _OLDER_VIEWS = """SELECT count(*) FROM (
-    SELECT greatest(age(backend_xid), age(backend_xmin)) FROM pg_stat_activity
-    WHERE pid <> pg_backend_pid() AND (datname IS NULL OR datname = current_database())
-    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+    SELECT greatest(age(backend_xid), CASE WHEN datname IS NULL OR datname = current_database()
+        THEN age(backend_xmin) END) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts
     UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
     WHERE age > age(?::xid)"""
-"""How many transactions, prepared transactions and standbys still see the state before a given one."""
+"""How many transactions, prepared transactions and standbys keep VACUUM FULL from removing deleted rows.
+
+What a transaction sees counts in its own database only. But the snapshot of VACUUM FULL itself begins at the
+oldest transaction that writes, in any database of the server, and it keeps what its own snapshot sees.
+"""
 _NO_INDEXES = {
     **{
         f"enable_{way}": "off"
@@ -60,7 +67,12 @@ _REWRITTEN = (
     "subject_request",
 )
 """The tables, of all versions, with personal data, and with statistics that deletions change."""
-_PRESENT = "SELECT relname FROM pg_class WHERE relnamespace = ?::regnamespace AND relname = ANY (?)"
+_FILES = """SELECT relname, pg_relation_filenode(oid) FROM pg_class
+    WHERE relnamespace = ?::regnamespace AND relname = ANY (?)"""
+"""These tables, as far as there are such, each with the number of its file."""
+_STATISTICS = "pg_statistic"
+_COPYING = "copy_table_data"
+"""The function of the server that says, under VACUUM FULL, how many deleted rows it has copied as well."""
 _SAMPLED = """SELECT relname, attname, format_type(atttypid, atttypmod)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
     WHERE relnamespace = ?::regnamespace AND relname = ANY (?)
@@ -83,6 +95,9 @@ _OPTIONS = {
     "enable_seqscan": "off",
     "jit": "off",  # older servers would start it for every full scan
 }
+
+
+_ENCODING = "UTF8"
 
 
 @lru_cache(maxsize=256)
@@ -128,12 +143,31 @@ class PostgresSession:
 
     _connection: Any
     dialect: Dialect = DIALECT
-    _sent: ExitStack = field(default_factory=ExitStack)
-    """Closes the pipeline of statements that were sent and whose results are not awaited yet."""
+    _pipelines: list[AbstractContextManager[Any]] = field(default_factory=list)
+    """The pipeline of statements that were sent and whose results are not awaited yet, if there is one."""
 
     def await_sent(self) -> None:
         """Wait for the statements that were sent; the first that failed raises its error."""
-        self._sent.close()
+        if self._pipelines:
+            self._pipelines.pop().__exit__(None, None, None)
+
+    def send(self, sql: str, *parameters: Any) -> Callable[[], list[Row]]:
+        """Send a query without waiting; the returned function waits for its rows, and for all sent since."""
+        cursor = self._cursor_of_pipeline()
+        cursor.execute(_translated(sql), parameters or None)
+
+        def awaited_rows() -> list[Row]:
+            self.await_sent()
+            rows: list[Row] = cursor.fetchall()
+            return rows
+
+        return awaited_rows
+
+    def _cursor_of_pipeline(self) -> Any:
+        if not self._pipelines:
+            self._pipelines.append(self._connection.pipeline())
+            self._pipelines[0].__enter__()
+        return self._connection.cursor()
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""
@@ -148,9 +182,7 @@ class PostgresSession:
 
     def execute_together(self, statements: Iterable[Statement]) -> None:
         """Send all statements; their results are awaited before the next statement or the commit."""
-        self.await_sent()
-        self._sent.enter_context(self._connection.pipeline())
-        cursor = self._connection.cursor()
+        cursor = self._cursor_of_pipeline()
         for sql, same in groupby(statements, key=itemgetter(0)):
             each = [parameters for _, parameters in same]
             if len(each) == 1:
@@ -270,7 +302,19 @@ class PostgresDatabase(Database):
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         with self._translating_errors():
             self._connection = psycopg.connect(
-                address, autocommit=True, options=options, connect_timeout=max(2, int(timeout))
+                address,
+                autocommit=True,
+                options=options,
+                connect_timeout=max(2, int(timeout)),
+                client_encoding=_ENCODING,
+            )
+        encoding = self._connection.info.parameter_status("server_encoding")
+        if encoding != _ENCODING:
+            self._connection.close()
+            raise database_error(
+                self.location,
+                f"cannot be used: its database has the encoding {encoding}, which cannot hold all texts of a"
+                f" vault: create the database with the encoding {_ENCODING}",
             )
         self._has_vault = False
 
@@ -294,10 +338,12 @@ class PostgresDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[PostgresSession]:
         """Lock the vault's row first; later reads see what the last writer committed."""
-        lock = "SELECT one FROM vault WHERE one = 1 FOR UPDATE"
+        # Without a condition: an index that does not find the row would let this lock nothing.
+        lock = "SELECT one FROM vault FOR UPDATE"
         schema = f"CREATE SCHEMA IF NOT EXISTS {self.schema}"
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
-        with self._transaction(f"{begin}; {lock if self._has_vault else schema}", writes=True) as session:
+        first = f"{begin}; {lock if self._has_vault else schema}"
+        with self._transaction(first, writes=True, locks=self._has_vault) as session:
             yield session
             if not self._has_vault:  # this transaction created the tables
                 self._stop_sampling()
@@ -317,7 +363,17 @@ class PostgresDatabase(Database):
 
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
         """Compare the catalogue with the tables of armnesia."""
-        return list(schema_problems(self._query_catalogue, self.schema, tables))
+        sql, parameters = schema_query(self.schema, tables)
+        return list(schema_problems(self._query_catalogue(sql, *parameters), tables))
+
+    def begin_schema_check(self, session: Session, tables: tuple[Table, ...]) -> Callable[[], list[str]]:
+        """Send the query of `schema_problems`; its rows are awaited later."""
+        assert isinstance(session, PostgresSession)
+        sql, parameters = schema_query(self.schema, tables)
+        session.send(_PATH_OF_CATALOGUE)
+        rows = session.send(sql, *parameters)
+        session.send(f"SET search_path = {self._search_path}")
+        return lambda: list(schema_problems(rows(), tables))
 
     def integrity_problems(self, session: Session) -> list[str]:
         """Check the indexes against their tables, by `amcheck` where it may be used, else by queries."""
@@ -330,7 +386,7 @@ class PostgresDatabase(Database):
         also where `pg_catalog` is searched first.
         """
         with self._connection.pipeline():
-            self._connection.execute("SET search_path = pg_catalog, pg_temp")
+            self._connection.execute(_PATH_OF_CATALOGUE)
             found = self._connection.execute(_translated(sql), parameters or None)
             self._connection.execute(f"SET search_path = {self._search_path}")
         rows: list[Row] = found.fetchall()
@@ -347,16 +403,48 @@ class PostgresDatabase(Database):
         The statistics are among them: their values before a deletion reveal what was deleted.
         """
         with self._translating_errors():
-            if not (self._wait_for_older_snapshots() and self._drop_samples()):
-                self.erasure_obstacle = "another transaction can still see deleted rows"
+            self.erasure_obstacle = self._rewrite()
+            if self.erasure_obstacle:
                 return False
-            for (table,) in self._query_catalogue(_PRESENT, self.schema, list(_REWRITTEN)):
-                self._connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
             # Without the privilege the server does it by itself within checkpoint_timeout.
             with suppress(self._psycopg.errors.InsufficientPrivilege):
                 self._connection.execute("CHECKPOINT")
-        self.erasure_obstacle = ""
         return True
+
+    def _rewrite(self) -> str:
+        """Rewrite the tables; return why deleted rows are still in their files, if they are."""
+        if not (self._wait_for_older_snapshots() and self._drop_samples()):
+            return _SEEN
+        for table, _ in self._files(self.schema, _REWRITTEN):
+            is_rewritten, kept = self._vacuum(self.schema, table)
+            if not is_rewritten:
+                return f"the server did not rewrite the table {table!r}, which only its owner may"
+            if kept:
+                return _SEEN
+        return ""
+
+    def _vacuum(self, schema: str, table: str) -> tuple[bool, int]:
+        """Rewrite a table; return whether the server did, and how many deleted rows it has kept.
+
+        Where the role may not, the server only warns. How many rows it keeps is a message.
+        """
+        kept: list[int] = []
+        before = self._files(schema, (table,))
+
+        def note(message: Any) -> None:
+            number = re.search(r"\d+", message.message_detail or "")  # in words of any language
+            if message.source_function == _COPYING and number:
+                kept.append(int(number[0]))
+
+        self._connection.add_notice_handler(note)
+        try:
+            self._connection.execute(f"VACUUM (FULL, ANALYZE, VERBOSE) {schema}.{table}")
+        finally:
+            self._connection.remove_notice_handler(note)
+        return self._files(schema, (table,)) != before, sum(kept)
+
+    def _files(self, schema: str, tables: Iterable[str]) -> list[Row]:
+        return self._query_catalogue(_FILES, schema, list(tables))
 
     def compaction_cost(self) -> CompactionCost:
         """Each table is locked while it is rewritten, for readers too."""
@@ -381,9 +469,16 @@ class PostgresDatabase(Database):
         if not sampled:
             return True
         if self._wait_for_older_snapshots():
-            # Skipped, with a warning, if another role owns the database.
-            self._connection.execute("VACUUM (FULL) pg_catalog.pg_statistic")
-            return True
+            is_rewritten, kept = self._vacuum("pg_catalog", _STATISTICS)
+            if not is_rewritten:
+                warnings.warn(
+                    f"the server's samples of the vault {self.location!r} are still in the file of"
+                    f" {_STATISTICS}, which this user may not rewrite: let the owner of the database run"
+                    f" VACUUM FULL {_STATISTICS}",
+                    stacklevel=2,
+                )
+            if not kept:
+                return True
         for table, columns in sampled.items():  # so that the next compact tries again
             self._alter(table, [f"{column} SET STATISTICS -1" for column in columns])
         return False
@@ -424,11 +519,13 @@ class PostgresDatabase(Database):
         self._connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str, *, writes: bool) -> Iterator[PostgresSession]:
+    def _transaction(self, begin: str, *, writes: bool, locks: bool = False) -> Iterator[PostgresSession]:
         with self._translating_errors():
             session = PostgresSession(self._connection)
             try:
-                self._connection.execute(begin)
+                begun = self._connection.execute(begin)
+                if locks and begun.nextset() and begun.rowcount != 1:  # a damaged vault has not the one row
+                    self._connection.execute("LOCK TABLE vault IN SHARE ROW EXCLUSIVE MODE")
                 yield session
                 session.await_sent()  # so that an error of the commit is its own
                 self._commit(writes)
@@ -457,6 +554,7 @@ class PostgresDatabase(Database):
             raise database_error(self.location, _meaning(error)) from None
 
 
+_SEEN = "another transaction can still see deleted rows"
 _NOT_KNOWN = (
     "lost its connection during the commit; whether the change was stored is unknown: run the same command"
     " again (the same request twice has one answer)"

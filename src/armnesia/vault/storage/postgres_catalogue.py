@@ -4,11 +4,11 @@ All queries here are run with the schema `pg_catalog` alone in the search path. 
 vault's own schema could otherwise stand in for one of PostgreSQL's, and hide what the query would find.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.schema import DIGESTS_COLUMN, KEY, OWNER_INDEX, UNIQUE, Column, Table
 
 CatalogueQuery = Callable[..., list[Row]]
@@ -24,7 +24,7 @@ SELECT 'table', relname, '', concat_ws(' ', relkind, relpersistence,
     CASE WHEN relrowsecurity OR relforcerowsecurity THEN 'row security' END,
     CASE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = own.oid) THEN 'inheritance' END) FROM own
 UNION ALL SELECT 'owner', relname, pg_get_userbyid(relowner), '' FROM own
-    WHERE relowner NOT IN (SELECT role FROM member)
+    WHERE relowner NOT IN (SELECT role FROM member) OR NOT pg_has_role(relowner, 'USAGE')
 UNION ALL SELECT DISTINCT 'right', relname,
     CASE grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(grantee) END, '' FROM own
     CROSS JOIN LATERAL aclexplode(relacl) WHERE grantee <> relowner
@@ -84,17 +84,21 @@ _FOREIGN = {
     "member": "{name} is in the vault's schema, and armnesia did not create it",
     "publication": "the publication {name!r} of all tables sends the rows of the vault elsewhere",
     "right": "the role {name!r} has rights on the table {table!r}; only its owner may have any",
-    "owner": "the table {table!r} belongs to the role {name!r}, of which this user is no member",
+    "owner": "the table {table!r} belongs to the role {name!r}, of which this user is no member that inherits"
+    " its rights",
 }
 """What is said of things that armnesia did not create."""
 
 
-def schema_problems(query: CatalogueQuery, schema: str, tables: tuple[Table, ...]) -> Iterator[str]:
-    """Where the tables are not as armnesia creates them: a sentence each."""
-    names = [table.name for table in tables]
+def schema_query(schema: str, tables: tuple[Table, ...]) -> Statement:
+    """The query for `schema_problems`."""
+    return _CATALOGUE, (schema, [table.name for table in tables], schema)
+
+
+def schema_problems(rows: Iterable[Row], tables: tuple[Table, ...]) -> Iterator[str]:
+    """Where the tables are not as armnesia creates them, by the rows of `schema_query`: a sentence each."""
     found = {
-        (kind, table, name): str(description).replace('"', "")
-        for kind, table, name, description in query(_CATALOGUE, schema, names, schema)
+        (kind, table, name): str(description).replace('"', "") for kind, table, name, description in rows
     }
     expected = _expected(tables)
     upgraded = ("column", "vault", DIGESTS_COLUMN.name)  # its default is that of an upgrade from version 1

@@ -1,18 +1,9 @@
 """SQLite: one file, a write-ahead log, and every commit on disk before it is acknowledged.
 
-Three things erase deleted bytes: `secure_delete` overwrites what is deleted; copies that SQLite leaves in
-the unused space of pages are overwritten in the file (`sqlite_unused_space.py`); a truncating checkpoint
-empties the write-ahead log.
-
-The pages to look at are those in the log. The log can disappear or be used again before somebody has looked
-at them: by a kill, an error of the disk, or another program that closes the file last. So every transaction
-that changes something also changes a mark in the file, its user version, to a number of its own; the mark
-says that nothing is left only after all copies are overwritten. Whoever finds another mark, and has not made
-it, looks at all pages of the file.
+How deleted bytes leave the files: `sqlite_erasure.py`.
 """
 
 import os
-import re
 import sqlite3
 import stat
 import time
@@ -20,23 +11,16 @@ import urllib.parse
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
-from weakref import WeakSet
+from typing import ClassVar
 
-import numpy as np
-
-from armnesia.core.arrays import IntArray
 from armnesia.core.errors import VaultError
-from armnesia.core.randomness import secret_bytes
 from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
     IN_USE,
     CompactionCost,
     Database,
-    Dialect,
     Row,
     Session,
     Snapshot,
@@ -44,12 +28,14 @@ from armnesia.vault.storage.database import (
     database_error,
     invalid_address,
 )
-from armnesia.vault.storage.digest_arrays import DIGEST, NO_DIGEST, Columns, DigestArray, is_given
-from armnesia.vault.storage.schema import OWNER_INDEX, TABLES, UNIQUE, Table, upgraded_from_1
+from armnesia.vault.storage.schema import Table
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
+from armnesia.vault.storage.sqlite_erasure import CLEAN, UNKNOWN, SqliteErasure
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
-from armnesia.vault.storage.sqlite_unused_space import SharedFile, pages_with_leftovers
-from armnesia.vault.storage.tables import read_head
+from armnesia.vault.storage.sqlite_schema import SCHEMA_OBJECTS, schema_problems
+from armnesia.vault.storage.sqlite_session import SqliteSession, xor_of_digests
+from armnesia.vault.storage.sqlite_unused_space import SharedFile
+from armnesia.vault.storage.tables import are_stored, read_head
 from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE = 4096, 65_536  # KiB
@@ -66,14 +52,6 @@ _REWRITING = (
     f"PRAGMA cache_size = -{_SMALL_CACHE}",
     "VACUUM",
 )
-_IDENTITIES_AT = (
-    "SELECT CAST(group_concat(identity, '') AS BLOB) FROM json_each(?) AS place CROSS JOIN record"
-    " WHERE record.rowid = place.value"  # not by IN, which would sort the places again
-    f" AND typeof(identity) = 'blob' AND length(identity) = {DIGEST.itemsize}"
-)
-"""The identities of the records at these places as one value, without a Python object for each."""
-_AT_ONCE, _FEW = 50_000, 5_000
-"""Records, and owners, whose identities or places are one value."""
 _OLDEST = (3, 37, 0)
 _SMALL = 1 << 20
 """Bytes: reading a smaller vault takes no longer than copying it."""
@@ -82,26 +60,9 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PAUSE = 0.05
 _MALFORMED = b"malformed database schema"
 _USED = "another process was using the vault"
-_UNKNOWN, _CLEAN, _FIRST_OWN_MARK = 0, 2, 1 << 16
-"""Marks of a file: any page may have copies of cells in unused space; none has, with its log or without; and
-the first of the random marks of single transactions. Files of earlier versions of armnesia have 0 or 1.
-"""
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 _MOST_PROBLEMS = 20
-_OBJECTS = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
 _READ_SCHEMA_AGAIN = "PRAGMA writable_schema = RESET"
-_STATISTICS_HINT = " (made by ANALYZE; remove it by DROP TABLE {}, then run armnesia compact)"
-
-
-DIALECT = Dialect(
-    blob="BLOB",
-    xor_of_digests="xor_of_digests({}, {})",  # a function of this module
-    # Not the index of identities, which a first load fills in their order, many at a time.
-    drop_record_indexes=(f"DROP INDEX {OWNER_INDEX.name}",),
-    # Sorted in unnamed files, which have nothing but keyed digests: memory would grow with the rows.
-    create_record_indexes=("PRAGMA temp_store = FILE", OWNER_INDEX.statement, "PRAGMA temp_store = MEMORY"),
-)
-
 
 ADDRESS = "sqlite:///FILE"
 
@@ -122,146 +83,6 @@ def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
 def default_keys_path(url: str) -> Path:
     """Beside the file."""
     return Path(f"{url.removeprefix('sqlite:///')}.keys")
-
-
-@dataclass(frozen=True)
-class SqliteSession:
-    """A transaction on SQLite."""
-
-    _connection: sqlite3.Connection
-    dialect: Dialect = DIALECT
-    _streams: WeakSet[sqlite3.Cursor] = field(default_factory=WeakSet)
-
-    def query(self, sql: str, *parameters: Any) -> list[Row]:
-        """Run a statement and fetch all its rows."""
-        return self._connection.execute(sql, parameters).fetchall()
-
-    def execute(self, sql: str, *parameters: Any) -> int:
-        """Run a statement; return how many rows it changed."""
-        return self._connection.execute(sql, parameters).rowcount
-
-    def execute_together(self, statements: Iterable[Statement]) -> None:
-        """Run statements one after another: there are no round trips to save."""
-        for sql, parameters in statements:
-            self._connection.execute(sql, parameters)
-
-    def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
-        """Run a query and yield its rows one by one."""
-        cursor = self._connection.execute(sql, parameters)
-        self._streams.add(cursor)
-        # `yield from` would close the cursor of a stream that is given up, even after its database.
-        for row in cursor:  # noqa: UP028
-            yield row
-
-    def end_streams(self) -> None:
-        """Stop reading what was given up: an exception keeps the streams that it passed through."""
-        for cursor in list(self._streams):
-            cursor.close()
-
-    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
-        """Insert many rows."""
-        marks = ", ".join("?" * len(columns.split(",")))
-        self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
-
-    def load_columns(
-        self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
-    ) -> None:
-        """Hand over one blob per column, which one statement cuts into values.
-
-        Into a table that has rows, insert one by one: a statement of many rows keeps a copy of every page
-        that it changes, and random digests change nearly all pages of an index.
-        """
-        if not is_empty:
-            self.load(table, ", ".join(columns), _rows(columns, nullable))
-        else:
-            self._load_at_once(table, columns, nullable=nullable)
-
-    def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
-        """In one statement: the rows are in the order of the key, so that they change few pages together."""
-        self._load_at_once(table.name, columns, on_conflict=f" WHERE true ON CONFLICT {on_conflict}")
-
-    def _load_at_once(
-        self, table: str, columns: Columns, *, nullable: str = "", on_conflict: str = ""
-    ) -> None:
-        length = len(next(iter(columns.values())))
-        if not length:
-            return
-        cuts, blobs = [], []
-        for place, (name, values) in enumerate(columns.items(), 2):
-            is_number = values.dtype.kind == "i"
-            cells = values.astype(f"S{_longest_number(values)}") if is_number else values
-            cut = f"substr(?{place}, key * {cells.itemsize} + 1, {cells.itemsize})"
-            cut = f"CAST({cut} AS INTEGER)" if is_number else cut
-            cuts.append(f"nullif({cut}, zeroblob({cells.itemsize}))" if name == nullable else cut)
-            blobs.append(cells.tobytes())
-        # An error undoes the whole transaction in any case.
-        self._connection.execute(
-            f"INSERT OR ROLLBACK INTO {table} ({', '.join(columns)})"
-            f" SELECT {', '.join(cuts)} FROM json_each(?1){on_conflict}",
-            (_zeros(length), *blobs),
-        )
-
-    def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
-        """Cut a blob into digests."""
-        size = digests.itemsize
-        cut = f"(SELECT substr(?, key * {size} + 1, {size}) AS digest FROM json_each(?))"
-        return cut, (digests.tobytes(), _zeros(len(digests)))
-
-    def identities_of(self, owners: DigestArray) -> Iterator[DigestArray]:
-        """First their places, then the records in the order of places: each page is read once.
-
-        A place that the index has twice, or without a record, counts once, or not at all.
-        """
-        parts = [self._places_of(owners[at : at + _FEW]) for at in range(0, len(owners), _FEW)]
-        places = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        places.sort()  # not by `unique`, which takes ten times as long
-        places = places[np.diff(places, prepend=-1) != 0]
-        for start in range(0, len(places), _AT_ONCE):
-            some = str(places[start : start + _AT_ONCE].tolist())  # which is JSON
-            ((joined,),) = self._connection.execute(_IDENTITIES_AT, (some,)).fetchall()
-            yield np.frombuffer(joined or b"", DIGEST)
-
-    def _places_of(self, owners: DigestArray) -> IntArray:
-        """The places of the records of these owners, by their index."""
-        asked, parameters = self.digest_set(owners)
-        ((joined,),) = self.query(
-            f"SELECT group_concat(record.rowid) FROM {asked} AS asked CROSS JOIN record"
-            " WHERE owner = asked.digest",
-            *parameters,
-        )
-        return np.fromstring(joined or "", np.int64, sep=",")
-
-    @contextmanager
-    def without_indexes(self) -> Iterator[str]:
-        """SQLite takes a hint in the query."""
-        yield " NOT INDEXED"
-
-
-def _xor_of_digests(one: object, other: object) -> bytes | None:
-    """The exclusive or; NULL, which the tables do not take, if one of them is no digest."""
-    if not (
-        isinstance(one, bytes) and isinstance(other, bytes) and len(one) == len(other) == DIGEST.itemsize
-    ):
-        return None
-    return (int.from_bytes(one) ^ int.from_bytes(other)).to_bytes(DIGEST.itemsize)
-
-
-def _rows(columns: Columns, nullable: str = "") -> Iterator[Row]:
-    """The same rows as Python values; those without a digest in the column `nullable` have None there."""
-    lists = {name: values.tolist() for name, values in columns.items()}
-    if nullable and not is_given(columns[nullable]).all():
-        lists[nullable] = [None if value == NO_DIGEST else value for value in lists[nullable]]
-    return zip(*lists.values(), strict=True)
-
-
-def _longest_number(values: Any) -> int:
-    """How many characters the longest of these integers has."""
-    return max(len(str(values.min())), len(str(values.max())))
-
-
-def _zeros(length: int) -> str:
-    """A list in JSON: `json_each` counts its elements, as `generate_series` would, which may be missing."""
-    return f"[{'0,' * (length - 1)}0]" if length else "[]"
 
 
 class SqliteDatabase(Database):
@@ -296,7 +117,7 @@ class SqliteDatabase(Database):
                 self._uri = f"file:{urllib.parse.quote(self._path)}?mode=rw"
                 self._connection = sqlite3.connect(self._uri, uri=True, timeout=timeout, isolation_level=None)
                 undo.callback(self._connection.close)
-                self._connection.create_function("xor_of_digests", 2, _xor_of_digests, deterministic=True)
+                self._connection.create_function("xor_of_digests", 2, xor_of_digests, deterministic=True)
                 self._set_up(create)
             undo.pop_all()
 
@@ -310,18 +131,15 @@ class SqliteDatabase(Database):
         if self._is_own:  # a file that is no vault is left as it is
             self._connection.execute("PRAGMA journal_mode = WAL")
         if create:
-            self._connection.execute(f"PRAGMA user_version = {_CLEAN}")
+            self._connection.execute(f"PRAGMA user_version = {CLEAN}")
         for setting in _SETTINGS:
             self._connection.execute(setting)
         # Reading creates the write-ahead log, which exists from now on.
         self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         self._files = self._present_files()
-        self._leftovers: set[int] | None = None
-        """The pages in whose unused space copies of cells are to be overwritten; None: any page."""
         self._warned_of = ""
-        self._known: tuple[int, int] | None = None
-        """The mark and the data version of which this holds."""
         self._file = SharedFile(self._path, self._files[0] or (0, 0))
+        self._erasure = SqliteErasure(self._connection, self._file, self._names[1])
 
     def has_vault(self) -> bool:
         """Whether the file contains a vault."""
@@ -375,12 +193,26 @@ class SqliteDatabase(Database):
             with self._transaction("BEGIN IMMEDIATE") as session:
                 before = self._count_changes()
                 if self._is_own:
-                    self._note_leftovers()
+                    self._erasure.note_leftovers()
+                    self._refuse_used_pages()
                 yield session
                 if self._is_own and self._count_changes() != before:
-                    self._set_own_mark()
+                    self._erasure.set_own_mark()
             if self._is_own:
                 self._warn_of(self._empty_log())
+
+    def _refuse_used_pages(self) -> None:
+        try:
+            may_overwrite = self._erasure.may_overwrite_pages()
+        except OSError as error:
+            raise database_error(self.location, f"cannot be read: {error}; nothing was changed") from None
+        if may_overwrite:
+            raise database_error(
+                self.location,
+                "is damaged, or was changed by another program: its list of free pages names some that are in"
+                " use, or are not overwritten; nothing was changed: run armnesia verify and, if it finds"
+                " nothing, armnesia compact",
+            )
 
     def _count_changes(self) -> tuple[int, Row]:
         """Two numbers that a transaction changes if it changes rows or the schema."""
@@ -406,14 +238,22 @@ class SqliteDatabase(Database):
     def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
         """Compare the statements that SQLite keeps with those of armnesia."""
         # By content as well: whoever may write the file may also set the counter of changes back.
-        read = (session.query("PRAGMA schema_version"), session.query(_OBJECTS), tables)
+        read = (session.query("PRAGMA schema_version"), session.query(SCHEMA_OBJECTS), tables)
         if self._checked_schema == read:
             return []
         # The connection may still use an earlier schema, which was counted alike.
         session.query(_READ_SCHEMA_AGAIN)
-        problems = list(_schema_problems(read[1], tables))
+        problems = list(schema_problems(read[1], tables))
         self._checked_schema = None if problems else read
         return problems
+
+    def confirm_stored(self, session: Session, statements: Iterable[Statement]) -> None:
+        """Read the rows back: a page that they went to may be one of something else."""
+        if not are_stored(session, statements):
+            raise database_error(
+                self.location,
+                "is damaged: what was written is not found again; nothing was changed: run armnesia verify",
+            )
 
     def integrity_problems(self, session: Session) -> list[str]:
         """Run SQLite's own check: pages, rows, and indexes against their tables."""
@@ -428,7 +268,7 @@ class SqliteDatabase(Database):
         with self._translating_errors():
             while True:
                 self._check_same_files()
-                if self._is_erased():
+                if self._erasure.is_done():
                     self.erasure_obstacle = ""
                     return True
                 with self._queue.turn(0) as is_own_turn:
@@ -440,45 +280,9 @@ class SqliteDatabase(Database):
                     return not self.erasure_obstacle
                 time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
 
-    def _is_erased(self) -> bool:
-        """Whether there is nothing to erase: no page is left to be looked at, and the log is empty."""
-        return self._version()[0] == _CLEAN and self._log_is_empty()
-
-    def _log_is_empty(self) -> bool:
-        return os.path.getsize(self._names[1]) == 0
-
-    def _set_own_mark(self) -> None:
-        """Say in this transaction that only this connection knows which pages have copies of cells."""
-        mark = _FIRST_OWN_MARK + int.from_bytes(secret_bytes(4)) // 4
-        self._connection.execute(f"PRAGMA user_version = {mark}")
-        assert self._known is not None  # of this transaction
-        self._known = (mark, self._known[1])  # nobody else commits meanwhile
-
-    def _version(self) -> tuple[int, int]:
-        """The mark, and a number that changes if another connection commits or uses the log again."""
-        ((mark,),) = self._connection.execute("PRAGMA user_version").fetchall()
-        ((changes,),) = self._connection.execute("PRAGMA data_version").fetchall()
-        return mark, changes
-
-    def _note_leftovers(self) -> int:
-        """Find out which pages have copies of cells, within a write transaction, before it writes.
-
-        Returns the mark of the file.
-        """
-        version = self._version()
-        if version != self._known:
-            self._leftovers = set() if version[0] == _CLEAN else None
-        try:
-            if self._leftovers is not None and not self._log_is_empty():
-                self._leftovers |= pages_with_leftovers(self._names[1])
-        except OSError:
-            self._leftovers = None
-        self._known = version
-        return version[0]
-
     def distrust_unused_space(self) -> None:
         """Look at all pages after this transaction: its mark says that only this connection knows more."""
-        self._leftovers = None
+        self._erasure.leftovers = None
 
     def _empty_log(self) -> Exception | None:
         """Overwrite the copies of cells in unused space, and empty the log, in this connection's turn.
@@ -488,7 +292,7 @@ class SqliteDatabase(Database):
         is_own = self._stamp() == self._seen  # whatever is written to the file from here on
         self._connection.execute("PRAGMA busy_timeout = 0")
         try:
-            self.erasure_obstacle = "" if self._leave_nothing() else _USED
+            self.erasure_obstacle = "" if self._erasure.leave_nothing() else _USED
         except (sqlite3.Error, OSError) as error:  # the changes themselves are committed
             if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _BUSY:
                 self.erasure_obstacle = _USED
@@ -500,45 +304,6 @@ class SqliteDatabase(Database):
             if is_own:
                 self._seen = self._stamp()
         return None
-
-    def _leave_nothing(self) -> bool:
-        """Leave an empty log and a file without copies; False if somebody else uses them.
-
-        Copies are overwritten while the log is empty. If it still had them, a process that is killed would
-        leave a log that puts them back into the file.
-        """
-        if not self._mark_clean(overwrite=False):
-            if not self._truncate_log() or not self._mark_clean(overwrite=True):
-                return False
-            self._connection.execute("PRAGMA shrink_memory")  # pages in the cache have the copies still
-        return self._truncate_log()
-
-    def _truncate_log(self) -> bool:
-        ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        return not busy
-
-    def _mark_clean(self, *, overwrite: bool) -> bool:
-        """Mark the file as clean, if it is or can be made so while nobody else writes to it."""
-        # The checkpoint puts the mark on the disk; if it is lost before that, all pages are looked at.
-        ((durability,),) = self._connection.execute("PRAGMA synchronous").fetchall()
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            is_marked = self._note_leftovers() == _CLEAN
-            is_clean = self._leftovers == set()
-            if not is_clean and overwrite and self._log_is_empty():
-                self._file.overwrite_leftovers(self._leftovers)
-                is_clean = True
-            if is_clean and not is_marked:
-                self._connection.execute(f"PRAGMA user_version = {_CLEAN}")
-            elif is_marked and not is_clean:  # another program has written to the file
-                self._set_own_mark()
-            self._connection.execute("COMMIT")
-            return is_clean
-        finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            self._connection.execute(f"PRAGMA synchronous = {durability}")
 
     def _warn_of(self, error: Exception | None) -> None:
         """That it is the disk, or the file, is worth a warning; one for a transaction and its `erase`."""
@@ -558,7 +323,7 @@ class SqliteDatabase(Database):
         with self._translating_errors():
             with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE"):
                 # Rewriting changes all pages, but not the mark.
-                self._connection.execute(f"PRAGMA user_version = {_UNKNOWN}")
+                self._connection.execute(f"PRAGMA user_version = {UNKNOWN}")
             if not run_with_temporary_files(self._path, self._uri, _REWRITING, self._timeout):
                 self._connection.execute("VACUUM")
         return self.erase(wait=True)
@@ -587,7 +352,7 @@ class SqliteDatabase(Database):
                 with closing(sqlite3.connect(temporary)) as copy:
                     copy.execute("PRAGMA journal_mode = OFF")  # a copy that fails is discarded
                     copy_pages(self._connection, copy, self._timeout)
-                    copy.execute(f"PRAGMA user_version = {_UNKNOWN}")
+                    copy.execute(f"PRAGMA user_version = {UNKNOWN}")
                 self._check_same_files()
                 uri = f"file:{urllib.parse.quote(str(temporary))}?immutable=1"  # no log is made beside it
                 with closing(sqlite3.connect(uri, uri=True)) as written:
@@ -606,7 +371,7 @@ class SqliteDatabase(Database):
         elif self._is_own:
             # On close SQLite empties the log; if its pages are not looked at now, all pages are later.
             with suppress(sqlite3.Error, OSError):  # it is closed already, or is no database any more
-                if not self._is_erased():
+                if not self._erasure.is_done():
                     with self._queue.turn(0) as is_own_turn:
                         if is_own_turn:
                             self._empty_log()
@@ -717,57 +482,6 @@ class SqliteDatabase(Database):
                 raise
             text = error.object.decode(errors="backslashreplace")
             raise database_error(self.location, _meaning(sqlite3.DatabaseError(text))) from None
-
-
-def _schema_problems(objects: list[Row], tables: tuple[Table, ...]) -> Iterator[str]:
-    """Compare every object in the file with the statements that may have created it."""
-    expected, found = _STATEMENTS[tables], set()
-    for kind, name, table, statement in objects:
-        key = (kind, name, table)
-        found.add(key)
-        if key not in expected:
-            hint = _STATISTICS_HINT.format(name) if _is_statistics(kind, name) else ""
-            yield f"schema: there is a {kind} {name!r} that armnesia did not create{hint}"
-        elif statement not in expected[key] and _spaceless(statement) not in expected[key]:
-            yield f"schema: the {kind} {name!r} is not as armnesia created it"
-    for kind, name, _ in expected.keys() - found:
-        yield f"schema: the {kind} {name!r} is missing"
-
-
-def _is_statistics(kind: object, name: object) -> bool:
-    """Whether this is a table that the statement ANALYZE makes; some of them hold samples of the rows."""
-    return kind == "table" and isinstance(name, str) and name.startswith("sqlite_stat")
-
-
-def _spaceless(statement: object) -> object:
-    """The statement without what older versions wrote in another way: line breaks and spaces at brackets."""
-    if not isinstance(statement, str):
-        return statement
-    return re.sub(r"\s*([(),])\s*", r"\1", " ".join(statement.split()))
-
-
-def _statements(tables: tuple[Table, ...]) -> dict[tuple[str, str, str], set[object]]:
-    """The statements that may have created each object, by its type, name and table.
-
-    SQLite makes the indexes of primary keys and of unique columns by itself, without a statement; an integer
-    key needs none.
-    """
-    statements: dict[tuple[str, str, str], set[object]] = {}
-    if any(table.name == OWNER_INDEX.table for table in tables):
-        statements["index", OWNER_INDEX.name, OWNER_INDEX.table] = {
-            OWNER_INDEX.statement,
-            _spaceless(OWNER_INDEX.statement),
-        }
-    for table in tables:
-        written = [variant.statement(DIALECT.blob) for variant in (table, upgraded_from_1(table))]
-        statements["table", table.name, table.name] = {*written, *map(_spaceless, written)}
-        unique = [column for column in table.columns if column.constraint == UNIQUE]
-        for number in range(len(unique) + (table.columns[0].type != "INTEGER")):
-            statements["index", f"sqlite_autoindex_{table.name}_{number + 1}", table.name] = {None}
-    return statements
-
-
-_STATEMENTS = {tables: _statements(tables) for tables in TABLES.values()}
 
 
 def _create_private(path: str) -> None:

@@ -32,6 +32,10 @@ _MOST_PAGES = 1 << 25
 """Of larger files, an overflow page may begin with the first byte of a b-tree page: a page number."""
 _LARGEST_WITH_POINTERS = 4096
 """Bytes of a page on which two random bytes are an offset of the page with probability 1/16 or less."""
+_FREE_AT_ONCE = 100
+"""Free pages that are enough for a transaction that stores no records."""
+_BEGINNING = 64
+"""Bytes of a page that is in use, of which some are not zero."""
 _AT_ONCE = 8
 """Pages that are in memory at the same time: more are not read faster."""
 
@@ -131,6 +135,9 @@ class SharedFile:
 
     def __init__(self, path: str, identity: tuple[int, int]) -> None:
         self._path, self._identity, self._is_closed = path, identity, False
+        self._seen_lists: dict[int, bytes] | None = None
+        """The list of free pages that was looked at last, by its own pages; all on it were free."""
+        self._known_free: frozenset[int] = frozenset()
         with self._lock:
             self._users[identity] += 1
 
@@ -170,6 +177,43 @@ class SharedFile:
             if written:
                 os.fsync(file.fileno())
 
+    def names_used_pages_as_free(self) -> bool:
+        """Whether pages that SQLite would use next, because a list in the file names them as free, are not.
+
+        Pages that are freed under `secure_delete` are zeros. The list is a chain of pages, of which one that
+        names many is enough for a transaction. Nobody else may write to the file meanwhile, and its log must
+        be empty.
+        """
+        with self._lock:
+            file = self._open()
+            header = _read(file, 0, _FILE_HEADER)
+            following = int.from_bytes(header[32:36])
+            if not following:
+                return False
+            size = Layout.of(header).size
+            lists: dict[int, bytes] = {}
+            n_free = 0
+            while following and following not in lists and n_free < _FREE_AT_ONCE > len(lists):
+                lists[following] = page = _read(file, (following - 1) * size, size).ljust(size, b"\0")
+                following = int.from_bytes(page[:4])
+                n_free += int.from_bytes(page[4:8])
+            if lists == self._seen_lists:
+                return False
+            free = [number for page in lists.values() for number in _named_in(page)]
+            known, self._known_free = self._known_free, frozenset(free)
+            are_free = (
+                following not in lists
+                and len({*free, *lists}) == len(free) + len(lists)
+                and all(
+                    number and _ZEROS.startswith(_read(file, (number - 1) * size, _BEGINNING))
+                    for number in self._known_free - known
+                )
+            )
+            if not are_free:
+                self._known_free = frozenset()
+            self._seen_lists = lists if are_free else None
+            return not are_free
+
     def _open(self) -> BinaryIO:
         if self._identity not in self._opened:
             # Also a wrong one is kept: closing it could release locks.
@@ -179,6 +223,12 @@ class SharedFile:
         if (status.st_dev, status.st_ino) != self._identity:
             raise OSError("the file was replaced by another one")
         return file
+
+
+def _named_in(page: bytes) -> tuple[int, ...]:
+    """The pages that a page of the list of free pages names."""
+    number = min(int.from_bytes(page[4:8]), len(page) // 4 - 2)
+    return struct.unpack_from(f">{number}I", page, 8)
 
 
 def _read(file: BinaryIO, at: int, size: int) -> bytes:

@@ -12,7 +12,6 @@ from armnesia.core.files import stamp_if_there, sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
-from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.file_swaps import (
     changed,
     check_swap,
@@ -25,6 +24,7 @@ from armnesia.logs.erasing.file_swaps import (
     reserve,
     stamp_of_synced,
 )
+from armnesia.logs.erasing.names_in_files import checksum, names_in
 from armnesia.logs.erasing.other_files import named_in_paths, other_parquet_files
 from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages, named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import describing_files, has_statistics, named_in_metadata
@@ -63,8 +63,16 @@ class ParquetEraser:
     def check_rewritable(self) -> None:
         """Write one of the files that have the same columns, without rows, to a temporary folder.
 
-        Without pyarrow nothing can be told, and nothing can be erased either.
+        Without pyarrow nothing can be told of that, and nothing can be erased either. Files that could not be
+        replaced, because of other names, statistics beside them or missing rights, are refused at once.
         """
+        one_in = {os.path.dirname(path): (path, _real_path(path)) for path in self._source.files.paths}
+        for path, real in one_in.values():
+            _refuse_described(path, real)
+            if not os.access(os.path.dirname(real), os.W_OK):
+                raise UnsupportedError(
+                    f"rows of {path!r} cannot be erased: this user may not write to its folder"
+                )
         if find_spec("pyarrow") is None:
             return
         files = self._source.files.parts or (self._source.files,)
@@ -97,7 +105,7 @@ class ParquetEraser:
             raise
         return ErasurePlan(_KIND, self._location, plan.token, files=tuple(swaps))
 
-    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+    def finish(self, plan: ErasurePlan, people: People) -> None:
         """Let the new files take the places of the old ones, each in one step."""
         plan.check(_KIND, self._location)
         for swap in plan.files:  # all before the first is put in place
@@ -107,10 +115,14 @@ class ParquetEraser:
                 check_swap(swap)  # once more: the others may have taken long
                 put_in_place(swap)
             remove_old(swap)
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Finish the plan; refuse rows of the people that came in since."""
+        self.finish(plan, people)
         source = self._reopened()
         if names_in(source, people):
             raise rows_left(self._location)
-        return _outcome(plan, source, people)
+        return _outcome(source, people)
 
     def empty_plan(self) -> ErasurePlan:
         """A plan that deletes no rows."""
@@ -143,7 +155,7 @@ class ParquetEraser:
         source = self._reopened()
         if names_in(source, people):
             raise not_applied()
-        return _outcome(plan, source, people)
+        return _outcome(source, people)
 
     def _reopened(self) -> FileSource:
         columns = Columns(**self._source.description["columns"])
@@ -244,7 +256,7 @@ def _refuse_described(given: str, path: str) -> None:
         folder = os.path.dirname(folder)
 
 
-def _outcome(plan: ErasurePlan, source: FileSource, people: People) -> Erasure:
+def _outcome(source: FileSource, people: People) -> Erasure:
     """Say what remains; files have no earlier versions, but may name people outside of their rows."""
     describing = describing_files(source.files.paths)
     told = list(filter(has_statistics, describing))
@@ -255,4 +267,4 @@ def _outcome(plan: ErasurePlan, source: FileSource, people: People) -> Erasure:
     named += named_in_paths(location, source.files.paths, people)
     named += other_parquet_files(location, source.files.paths)
     state = SourceState.LOGICALLY_DELETED if named else SourceState.PURGED
-    return Erasure(state, remains=(*named, *(_REMAINS if plan.files else ())))
+    return Erasure(state, remains=(*named, *_REMAINS))

@@ -12,6 +12,10 @@ from armnesia.logs.manifests import source_name
 from armnesia.logs.tables.source import TableSource
 
 Connection = TypeVar("Connection")
+NAMED_BY_DEFINITION = (
+    "the definition of the table, an index, a constraint or a trigger of it has a word that is a name of"
+    " somebody who was forgotten: create it again without the name"
+)
 
 
 class TableEraser(ABC, Generic[Connection]):
@@ -26,9 +30,6 @@ class TableEraser(ABC, Generic[Connection]):
         self._table = source.quoted_table
         self._read = source.named_to_read()
 
-    def check_rewritable(self) -> None:
-        """Nothing is written again: databases delete rows."""
-
     def check_named_by(self, role: str) -> None:
         """Nothing can be told by the type: rows are found as they are read."""
 
@@ -37,7 +38,7 @@ class TableEraser(ABC, Generic[Connection]):
         with self._connected() as connection:
             return self.empty_plan() if self._names(connection, people) else None
 
-    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+    def finish(self, plan: ErasurePlan, people: People) -> None:
         """Delete the rows in one transaction."""
         plan.check(self._kind, self._location)
         with self._writing() as connection:
@@ -46,6 +47,10 @@ class TableEraser(ABC, Generic[Connection]):
                 self._delete(connection, people, names)
             if self._names(connection, people):
                 raise rows_left(self._location)
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Finish the plan; the transaction has looked whether rows are left."""
+        self.finish(plan, people)
         return Erasure(SourceState.LOGICALLY_DELETED, remains=self._remains)
 
     def empty_plan(self) -> ErasurePlan:
@@ -73,6 +78,10 @@ class TableEraser(ABC, Generic[Connection]):
 
     def _finish_triggers(self, connection: Connection) -> None:
         """Let triggers run now that would run when the transaction is committed."""
+
+    @abstractmethod
+    def check_rewritable(self) -> None:
+        """Refuse a table of which this user may not delete rows."""
 
     @abstractmethod
     def _connected(self) -> AbstractContextManager[Connection]:

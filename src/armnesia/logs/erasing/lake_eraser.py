@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
-from armnesia.logs.erasing.file_labels import checksum, names_in
 from armnesia.logs.erasing.lake_contents import named_in_present_files
+from armnesia.logs.erasing.names_in_files import checksum, names_in
 from armnesia.logs.erasing.parquet_dictionaries import named_in_dictionaries
 from armnesia.logs.erasing.parquet_metadata import named_in_metadata
 from armnesia.logs.erasing.people import People
@@ -28,7 +28,6 @@ _BY_VALUE = {
     "BIGINT": "integers",
     "DECIMAL": "decimals",
     "DATE": "dates",
-    "UUID": "UUIDs",
 }
 """Types of columns in which a value is deleted by comparing it with itself."""
 
@@ -74,7 +73,7 @@ class LakeEraser(ABC, Generic[Lake]):
         self._check_table(source, people)
         return self._new_plan(source) if names_in(source, people) else None
 
-    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+    def finish(self, plan: ErasurePlan, people: People) -> Deletion | None:
         """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
         plan.check(self._kind, self._name)
         done = self._deletion_by(plan)
@@ -84,6 +83,11 @@ class LakeEraser(ABC, Generic[Lake]):
             names = names_in(source, people)
             if names:
                 done = self._delete_checked(source, plan, people.role, names)
+        return done
+
+    def apply(self, plan: ErasurePlan, people: People) -> Erasure:
+        """Finish the plan; refuse rows of the people that came in since."""
+        done = self.finish(plan, people)
         if names_in(self._opened(), people):
             raise rows_left(self._name)
         return self._outcome_for(people, plan, done)
@@ -220,7 +224,7 @@ def other_rows_stayed(before: LakeSource, after: LakeSource, role: str, names: f
     replaced = before.reading_only(file.path for file in old - new)
     written = after.reading_only(file.path for file in new - old)
     left_out = look_up(replaced.named_column(role), names)
-    return checksum(replaced.files, left_out) == checksum(written.files)
+    return checksum(replaced.compared_files, left_out) == checksum(written.compared_files)
 
 
 def marked_rows(source: LakeSource) -> tuple[str, ...]:
