@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,23 @@ def test_a_forked_process_reads_too() -> None:
         os._exit(query(sql, {}, **NAMED) != [(4499998500000,)])
     _, status = os.waitpid(child, 0)
     assert status == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list threads")
+def test_no_thread_of_duckdb_outlives_the_interpreter() -> None:
+    """A thread that lets go of a file of Python's while the interpreter ends would abort the process."""
+    program = """
+import atexit, os
+atexit.register(lambda: print(len(os.listdir("/proc/self/task")) - before))  # the first is the last to run
+from armnesia.logs.files.duckdb_engine import query, stream
+import duckdb
+before = len(os.listdir("/proc/self/task"))
+query("SELECT sum(i) FROM range(3000000) AS t(i)", {}, shown="a", format_name="CSV")
+list(stream("SELECT 1", {}, size=1, shown="a", format_name="CSV"))
+print(len(os.listdir("/proc/self/task")) > before)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["True", "0"]
 
 
 @pytest.mark.parametrize("size", [1000, 70_001, 1_000_000])

@@ -125,21 +125,29 @@ def _database_of(process: int, one_by_one: bool) -> Any:
         database.execute("SET threads = 1")
         # Otherwise the columns of a whole row group are in memory, compressed.
         database.execute("SET disable_parquet_prefetching = true")
+    atexit.register(_close_database_of, process, database)
     return database
 
 
-def register_filesystem(protocol: str, make: Callable[[], Any]) -> None:
-    """Let the databases of this process read paths of a protocol through a file system of fsspec."""
+def _close_database_of(process: int, database: Any) -> None:
+    """End the database's threads while there is an interpreter.
+
+    A thread that lets go of a file of Python's needs the interpreter, and where that is ending already, the
+    process is aborted. A forked process has no threads to end.
+    """
+    if process == os.getpid():
+        database.close()
+
+
+def register_filesystem(make: Callable[[], Any]) -> None:
+    """Let the databases of this process read through a file system of fsspec, which knows its protocol."""
     for one_by_one in (False, True):
-        _register(os.getpid(), one_by_one, protocol, make)
+        _register(os.getpid(), one_by_one, make)
 
 
 @lru_cache
-def _register(process: int, one_by_one: bool, protocol: str, make: Callable[[], Any]) -> None:
-    database = _database_of(process, one_by_one)
-    database.register_filesystem(make())
-    # A database that holds an object of Python at the end of the process would be reported as a leak.
-    atexit.register(database.unregister_filesystem, protocol)
+def _register(process: int, one_by_one: bool, make: Callable[[], Any]) -> None:
+    _database_of(process, one_by_one).register_filesystem(make())
 
 
 def _new(settings: dict[str, str]) -> Any:

@@ -52,7 +52,7 @@ class RemoteStorage:
 
     def connect(self) -> None:
         """Let the databases of this process find the files."""
-        register_filesystem(_PROTOCOL, _make_filesystem)
+        register_filesystem(_make_filesystem)
 
 
 _STORAGES: weakref.WeakValueDictionary[int, RemoteStorage] = weakref.WeakValueDictionary()
