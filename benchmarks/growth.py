@@ -8,8 +8,9 @@ group-by of DuckDB, and the forgetting of one person beside the bare look-up, in
 in one that `layout_log` has sorted by person. Each size runs in a process of its own, whose peak memory is
 printed; the bare query runs before and after ours, and the ratio is to the mean of the two.
 
-Then `--forgets` people are forgotten one after the other in a vault of 10⁶ rows, managed and external: the
-time of a forget must not depend on how many there were before. `--picture` draws all of it.
+Then people are forgotten in a vault of 10⁶ rows, managed and external, until `--forgets` of its 50,000 are,
+most of them by requests of 500: in between, 300 requests of one person each are timed. The time of a forget
+must not depend on how many there were before. `--picture` draws all of it.
 """
 
 import argparse
@@ -34,6 +35,8 @@ from benchmarks.lakes import LAYOUT, MAKE, machine, run
 ARMS = tuple(f"arm-{arm}" for arm in range(100))
 FILES_OF = {10**9: 10}
 """How many names of a smaller file stand for so many rows."""
+SINGLE, TOGETHER = 300, 500
+"""How many requests of one person are timed, and how many people are forgotten at once in between."""
 COUNT = """
 import json, sys
 from benchmarks.growth import compare_counts
@@ -116,29 +119,37 @@ def measure_rows(most: int) -> list[dict[str, Any]]:
     return found
 
 
-def measure_deletions(forgets: int) -> dict[str, list[float]]:
-    """Milliseconds of each forget, by mode of the vault."""
+def measure_deletions(forgets: int) -> dict[str, list[tuple[int, float, float]]]:
+    """How many people are forgotten, mean milliseconds of forgetting one more, standard error; by mode."""
     found = {}
-    parts = 5
     for mode in ("managed", "external"):
         url = f"sqlite:///many-{mode}.db"
         with Vault.create(url, Configuration(actions=ARMS, mode=mode), keys=f"many-{mode}.keys") as vault:
             vault.ingest("sorted-1000000/*.parquet", user="user_id")
-            taken = []
-            for person in range(forgets):
-                start = time.perf_counter()
-                vault.forget(users=[person])
-                taken.append(1e3 * (time.perf_counter() - start))
-        found[mode] = taken
-        size = max(1, forgets // parts)
-        means = [statistics.fmean(taken[start : start + size]) for start in range(0, size * parts, size)]
-        errors = [statistics.stdev(taken[at : at + size]) / size**0.5 for at in range(0, size * parts, size)]
-        shown = ", ".join(f"{mean:.2f} ± {error:.2f}" for mean, error in zip(means, errors, strict=True))
-        print(f"{mode}: ms of a forget, by fifths of {forgets:,} in a row: {shown}", flush=True)
+            # In an order that has nothing to do with the place of their rows; 7919 is coprime to 50,000.
+            people = [number * 7919 % 50_000 for number in range(50_000)]
+            found[mode] = [
+                measure_at(vault, people, max(at, SINGLE)) for at in range(0, forgets + 1, forgets // 4)
+            ]
+        shown = ", ".join(f"{mean:.2f} ± {error:.2f} ({before:,})" for before, mean, error in found[mode])
+        print(f"{mode}: ms of a forget (people forgotten before): {shown}", flush=True)
     return found
 
 
-def draw(path: str, by_rows: list[dict[str, Any]], by_deletions: dict[str, list[float]]) -> None:
+def measure_at(vault: Vault, people: list[int], before: int) -> tuple[int, float, float]:
+    """Forget people until so many are, then time single requests."""
+    forgotten = vault.status().suppressed
+    for first in range(forgotten, before, TOGETHER):
+        vault.forget(users=people[first : min(first + TOGETHER, before)])
+    taken = []
+    for person in people[before : before + SINGLE]:
+        start = time.perf_counter()
+        assert vault.forget(users=[person]).held == 1
+        taken.append(1e3 * (time.perf_counter() - start))
+    return before, statistics.fmean(taken), statistics.stdev(taken) / len(taken) ** 0.5
+
+
+def draw(path: str, by_rows: list[dict[str, Any]], by_deletions: dict[str, list[Any]]) -> None:
     """Draw the three panels."""
     from matplotlib import pyplot  # noqa: PLC0415 (an extra)
 
@@ -151,10 +162,11 @@ def draw(path: str, by_rows: list[dict[str, Any]], by_deletions: dict[str, list[
                 panel.loglog(rows, [each[what][side] for each in own], style, label=f"{name}, {order}")
         panel.set(title=f"{what.capitalize()} as the log grows", xlabel="rows", ylabel="seconds")
         panel.legend(fontsize="small")
-    for mode, taken in by_deletions.items():
-        panels[2].plot(taken, ".", markersize=2, label=mode)
+    for mode, measured in by_deletions.items():
+        before, means, errors = zip(*measured, strict=True)
+        panels[2].errorbar(before, means, errors, fmt="o-", capsize=3, label=f"armnesia, {mode}")
     panels[2].set(title="Forget as deletions accumulate", xlabel="people forgotten before", ylabel="ms")
-    panels[2].set_ylim(0, 2 * max(statistics.median(taken) for taken in by_deletions.values()))
+    panels[2].set_ylim(bottom=0)
     panels[2].legend(fontsize="small")
     figure.savefig(path)
 
@@ -162,7 +174,9 @@ def draw(path: str, by_rows: list[dict[str, Any]], by_deletions: dict[str, list[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--most", type=int, default=10**8, help="the most rows of a log")
-    parser.add_argument("--forgets", type=int, default=2_000)
+    parser.add_argument(
+        "--forgets", type=int, default=40_000, help="how many people are forgotten at the end"
+    )
     parser.add_argument("--folder", help="where to make the files; by default a temporary folder")
     parser.add_argument("--picture", help="a file for the picture, .svg or .png")
     given = parser.parse_args()

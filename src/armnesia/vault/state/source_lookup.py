@@ -72,9 +72,10 @@ def look_up_people(
         history = RequestHistory.read(transaction, target)
         named = zip(target.names, history.suppressed, strict=True)
         names = [name for name, suppressed in named if not suppressed]
-        other_kind = "record" if target.users else "user"
-        tells_apart = tables.suppresses_any(session, other_kind)
         sources = checked_sources(session, transaction.keyring, state.digests)
+        other_role, other_kind = ("id", "record") if target.users else ("user", "user")
+        # Asked of the whole list, so only where it matters: a forget must not cost more after many others.
+        tells_apart = _names_rows_by(other_role, sources) and tables.suppresses_any(session, other_kind)
     if names and not sources:
         raise VaultError(
             "the vault has counted no source yet, and so no rows: that nothing is held of somebody cannot be"
@@ -174,16 +175,16 @@ class _Lookup:
         if not alike:
             raise refusals[0]
         _refuse_several_meanings([each for each, _ in alike])
-        first, source = self._telling_forgotten_apart(alike, sources)
+        first, source = self._telling_forgotten_apart(alike)
         source = source if configuration.plain_decimals else source.with_decimals_as_written()
         return _filtered_as(first, source).keyed_by(configuration.key_columns)
 
     def _telling_forgotten_apart(
-        self, alike: Sequence[tuple[CountedSource, Source]], sources: Sequence[CountedSource]
+        self, alike: Sequence[tuple[CountedSource, Source]]
     ) -> tuple[CountedSource, Source]:
         """Choose the columns by which rows can be left out that were forgotten before; refuse if none do."""
         other = "id" if self._role == "user" else "user"
-        if not (self._tells_apart and any(each.address["columns"].get(other) for each in sources)):
+        if not self._tells_apart:
             return alike[0]
         for each, source in alike:
             if other in source.columns.named():
@@ -326,6 +327,11 @@ class _Lookup:
         )
         forgotten = tables.suppressed_among(transaction.session, digests)
         return [key for key, digest in zip(keys, digests, strict=True) if digest not in forgotten]
+
+
+def _names_rows_by(role: str, sources: Sequence[CountedSource]) -> bool:
+    """Whether any source has a column of this role."""
+    return any(each.address["columns"].get(role) for each in sources)
 
 
 def _refuse_several_meanings(sources: Sequence[CountedSource]) -> None:
