@@ -24,6 +24,7 @@ from armnesia.logs.erasing.delta_commits import (
     words_that_may_name,
 )
 from armnesia.logs.erasing.delta_files import DeltaFolder, refuse_absolute_paths
+from armnesia.logs.erasing.delta_partitions import partitions_with
 from armnesia.logs.erasing.delta_writing import refuse_unwritable_folders, try_merge
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.lake_contents import may_hold_people
@@ -189,10 +190,13 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         with self._failures_in_words(names):
             type_ = pyarrow.schema(table.schema().to_arrow()).field(column).type
             wanted = pyarrow.table({"name": pyarrow.array(values, type_)})
+            conditions = [f"t.{quoted(column)} = s.name"]
+            if within := partitions_with(source, look_up(source.named_column(role), names), names):
+                conditions.append(within)
             # Streamed: otherwise the lowest and highest name would be in the predicate, and in the log.
             merge = table.merge(
                 wanted,
-                predicate=f"t.{quoted(column)} = s.name",
+                predicate=" AND ".join(conditions),
                 source_alias="s",
                 target_alias="t",
                 streamed_exec=True,

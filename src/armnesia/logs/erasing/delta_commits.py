@@ -9,8 +9,14 @@ from armnesia.logs.erasing.names_in_texts import texts_in
 
 TOKEN = "armnesiaErasure"
 """By this name the commit of an erasure has the token of its plan."""
-_WORDS = {"mergePredicate", "matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates"}
-"""What the commit of an erasure may say of its merge; anything else might hold names."""
+_WORDS = {
+    "mergePredicate",
+    "predicate",
+    "matchedPredicates",
+    "notMatchedPredicates",
+    "notMatchedBySourcePredicates",
+}
+"""What the commit of an erasure may say of its merge: columns and partitions; the rest might hold names."""
 _NOTHING = (None, "", "[]", "true")
 """Predicates without any value."""
 
