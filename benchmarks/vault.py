@@ -46,6 +46,7 @@ from armnesia.vault.storage.database import Database
 from armnesia.vault.storage.opening import open_database
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, TABLES, VERSION, VaultRow
 from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.storage.sqlite_read_back import are_stored
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
@@ -130,7 +131,7 @@ class BareSql:
             session.execute_together(statements)
             check()
             if isinstance(self.database, SqliteDatabase):
-                tables.are_stored(session, statements)
+                are_stored(session, statements)
         self.database.erase()
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -165,3 +165,12 @@ def reader_of(place: Place) -> Iterator[None]:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             assert connection.execute("SELECT count(*) FROM pg_class").fetchone()
             yield
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    """A function that fails."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail

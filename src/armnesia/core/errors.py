@@ -133,7 +133,11 @@ class OutdatedSourceError(SourceError):
 
 
 class UnreadableSourceError(SourceError):
-    """A source that is gone, or that cannot be read."""
+    """A source that cannot be read."""
+
+
+class LostSourceError(UnreadableSourceError):
+    """A source that may be gone, or at another place."""
 
 
 class UnfinishedErasureError(SourceError):

@@ -105,10 +105,20 @@ def check_new_folder(path: str | PathLike[str]) -> None:
     _check_writable(folder if folder.exists() else folder.parent, "the new folder")
 
 
+def may_write(path: str | PathLike[str]) -> bool:
+    """Whether this user may write to a file, or make and remove files in a folder.
+
+    >>> may_write("/"), may_write("no-such-folder")
+    (..., False)
+    """
+    wanted = os.W_OK | (os.X_OK if os.path.isdir(path) else 0)
+    return os.access(path, wanted, effective_ids=os.access in os.supports_effective_ids)
+
+
 def _check_writable(parent: Path, what: str) -> None:
     if not parent.is_dir():
         raise InvalidInputError(f"{what} must be in a folder that exists; {parent} does not")
-    if not os.access(parent, os.W_OK):
+    if not may_write(parent):
         raise InvalidInputError(f"{what} must be in a writable folder; {parent} is not writable")
 
 

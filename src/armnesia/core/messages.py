@@ -55,6 +55,15 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
+def without_unchanged(message: str) -> str:
+    """A message that becomes part of another one, which says itself what was changed.
+
+    >>> without_unchanged("the file is gone; nothing was changed; restore it")
+    'the file is gone; restore it'
+    """
+    return message.replace("; nothing was changed", "")
+
+
 def system_failure(error: OSError) -> str:
     """What the operating system did not grant.
 

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnfinishedError
-from armnesia.core.messages import system_failure
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, PartlyErasedError, UnfinishedError
+from armnesia.core.messages import system_failure, without_unchanged
 from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, open_source
 from armnesia.logs.columns import IfPresent
@@ -320,12 +320,15 @@ class Vault:
             erased = erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
         except (ArmnesiaError, OSError) as error:
             what = system_failure(error) if isinstance(error, OSError) else str(error)
-            reason = what.replace("; nothing was changed", "")
+            reason = without_unchanged(what)
             finish = "" if "armnesia erase" in reason else "; then run armnesia erase"
-            raise UnfinishedError(
+            message = (
                 f"{reason}{finish}; the request itself is done, and armnesia certificate show prints its"
                 " certificate"
-            ) from None
+            )
+            if isinstance(error, PartlyErasedError):
+                raise PartlyErasedError(message, error.erasures) from None
+            raise UnfinishedError(message) from None
         return dataclasses.replace(
             done,
             certificate=certificate_of_target(self._connection, target),

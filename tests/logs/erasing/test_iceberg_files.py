@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyiceberg.table.update import SetPartitionStatisticsUpdate
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, iceberg, lake_eraser
+from armnesia.logs.erasing.iceberg_expiry import expire, expiry_of
 from tests.logs.erasing.stores import (
     IcebergStore,
     Row,
@@ -199,6 +201,42 @@ def test_snapshots_that_a_branch_declares_to_keep(lake: IcebergStore, by: str) -
     assert (held.due is None) == (by == "number")
     lake.eraser().purge(plan, PEOPLE, ignore_retention=True)
     assert len(lake.table().snapshots()) == 2, "the heads of the branches"
+
+
+@pytest.mark.parametrize("of_table", ["432000000", "never"])
+def test_a_branch_may_keep_its_snapshots_for_less_time_than_the_table(
+    lake: IcebergStore, of_table: str
+) -> None:
+    for part in range(3):
+        lake.append(made_rows(part))
+    set_properties(lake, {"history.expire.max-snapshot-age-ms": of_table})
+    table = lake.table()
+    first, second, head = (each.snapshot_id for each in table.snapshots())
+    ends = expiry_of(table)
+    assert ends.keys() == {first, second}
+    now = datetime.now(UTC)
+    assert all(end is None if of_table == "never" else end and end > now for end in ends.values())
+    table.manage_snapshots().create_branch(head, "main", max_snapshot_age_ms=1).commit()
+    ends = expiry_of(lake.table())
+    assert ends.keys() == {first, second}
+    assert all(end and end < now for end in ends.values())
+    expire(lake.table(), at_once=False)
+    assert [each.snapshot_id for each in lake.table().snapshots()] == [head]
+
+
+def test_what_the_main_branch_declares_stays(lake: IcebergStore) -> None:
+    """Pyiceberg drops it with every commit."""
+    for part in range(3):
+        lake.append(made_rows(part))
+    set_properties(lake, {"history.expire.max-snapshot-age-ms": "0"})
+    table, options = lake.table(), {"min_snapshots_to_keep": 2, "max_snapshot_age_ms": 1}
+    table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "main", **options).commit()
+    plan, _ = erase(lake)
+    for at_once, snapshots in ((False, 2), (True, 1)):
+        lake.eraser().purge(plan, PEOPLE, ignore_retention=at_once)
+        main = lake.table().metadata.refs["main"]
+        assert {name: getattr(main, name) for name in options} == options
+        assert len(lake.table().snapshots()) == snapshots
 
 
 def test_statistics_of_partitions_go_with_their_snapshot(lake: IcebergStore) -> None:

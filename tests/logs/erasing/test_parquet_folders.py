@@ -445,3 +445,23 @@ def test_times_with_a_zone_of_duckdb_are_erased(tmp_path: Path) -> None:
         )
     assert erase(path, People.named(["ann"])).state == SourceState.PURGED
     assert pd.read_parquet(path)["user"].to_list() == ["bob"]
+
+
+@pytest.mark.parametrize("locked", ["x", "y"])
+def test_links_into_a_folder_that_cannot_be_written_to_are_refused_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locked: str
+) -> None:
+    """Whichever of several folders it is: the links are in one folder, and the files are not."""
+    (tmp_path / "log").mkdir()
+    for name in "xy":
+        (tmp_path / name).mkdir()
+        pq.write_table(TABLE, tmp_path / name / f"{name}.parquet")
+        (tmp_path / "log" / f"{name}.parquet").symlink_to(tmp_path / name / f"{name}.parquet")
+    allowed = os.access
+
+    def access(path: str, *options: Any, **further: Any) -> bool:
+        return str(path) != str(tmp_path / locked) and allowed(path, *options, **further)
+
+    monkeypatch.setattr(os, "access", access)  # permissions do not bind root
+    with pytest.raises(UnsupportedError, match=f"{locked}.parquet' cannot be erased: this user may not"):
+        eraser_of(tmp_path / "log").check_rewritable()

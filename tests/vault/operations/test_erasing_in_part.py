@@ -6,10 +6,12 @@ import deltalake
 import pytest
 
 from armnesia.core.errors import PartlyErasedError, UnfinishedError, UnsupportedError
+from armnesia.logs.erasing.delta import DeltaEraser
 from armnesia.vault import Vault
 from tests.databases import Place
 from tests.logs.erasing.stores import DeltaStore, IcebergStore, Store, arrow_rows, made_rows, name_of
 from tests.vault.erasable_logs import PERMITTED, ingest, make_log
+from tests.vault.raw_vaults import raising
 
 PERSON = name_of(1)
 
@@ -78,6 +80,23 @@ def test_all_sources_that_fail_are_told_of(
             vault.erase_at_sources(purge=True)
         assert states(vault) == ["logically deleted", "untouched", "purged"]
         assert PERSON in {row[0] for row in table.rows()}
+
+
+def test_a_request_that_erases_in_part_says_what_it_has_done(
+    files: Store, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an erasure on its own does."""
+    table = DeltaStore(tmp_path / "table")
+    table.with_parts(1)
+    with sqlite_place.create(PERMITTED) as vault:
+        for log in (table, files):
+            ingest(vault, log)
+        monkeypatch.setattr(DeltaEraser, "apply", raising(UnsupportedError("not today; nothing was changed")))
+        with pytest.raises(PartlyErasedError, match=r"not today; .*the request itself is done") as raised:
+            vault.forget(users=[PERSON], erase_at_source=True)
+        assert "nothing was changed" not in str(raised.value)
+        assert [each.number for each in raised.value.erasures.deleted] == [2]
+        assert PERSON not in {row[0] for row in files.rows()}
 
 
 def test_a_retention_that_no_clock_reaches_is_no_failure(tmp_path: Path, sqlite_place: Place) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from armnesia.core.errors import ArmnesiaError, VaultError
+from armnesia.core.errors import ArmnesiaError, MissingExtraError, VaultError
 from armnesia.vault import Configuration, Vault
+from armnesia.vault.state import counted_sources
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, Snapshot, arms, dumped, filled, values
+from tests.vault.raw_vaults import LOG, Snapshot, arms, dumped, filled, raising, values
 
 LATER: dict[str, list[Any]] = {
     "action": ["B", "A"],
@@ -345,3 +346,22 @@ def test_a_source_that_was_moved_since_is_named_with_its_place(
         assert vault.forget(users=["bob"]).records == 1
         *_, entry, _ = vault.ledger()
         assert entry.fields["moved"] == [1]
+
+
+def test_a_source_that_needs_an_extra_is_not_called_moved(
+    sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, export = sqlite_place, tmp_path / "export.json"
+    vault, _, backup = two_sources(place, tmp_path)
+    vault.forget(users=["ann"])
+    vault.export(export, for_restore=True)
+    vault.close()
+    backup.put_back()
+    missing = MissingExtraError.naming("Reading such logs", "lakes")
+    with monkeypatch.context() as patch:
+        patch.setattr(counted_sources, "reopen_source", raising(missing))
+        with pytest.raises(VaultError, match="Reading such logs") as raised:
+            restored(place, export)
+    assert "--moved" not in str(raised.value)
+    assert str(raised.value).count("nothing was changed") == 1
+    assert restored(place, export) == 1

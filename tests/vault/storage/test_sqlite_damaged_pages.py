@@ -8,7 +8,7 @@ import pytest
 
 from armnesia.core.errors import DamagedDatabaseError, VaultError
 from armnesia.vault import Configuration, ForgetRequest
-from armnesia.vault.storage import sqlite, tables
+from armnesia.vault.storage import sqlite, sqlite_read_back
 from armnesia.vault.storage.sqlite_unused_space import SharedFile
 from tests.databases import Place
 from tests.red_team.pages import pages_of
@@ -138,7 +138,7 @@ def test_what_a_request_stores_is_read_back_before_the_commit(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, table: str, sql: str, together: bool
 ) -> None:
     """As if its pages had been written over in the same transaction."""
-    stored = tables.are_stored
+    stored = sqlite_read_back.are_stored
 
     def damaged(session: Any, statements: Any) -> bool:
         assert session.execute(sql) > 0

@@ -49,7 +49,7 @@ def erase(
             try:
                 found = vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
             except PartlyErasedError as error:
-                _print_erasures(error.erasures, as_json)
+                print_erasures(error.erasures, as_json)
                 raise
             except KeyboardInterrupt:
                 raise Interrupted(
@@ -57,10 +57,10 @@ def erase(
                 ) from None
     is_claim = status and found.sources
     notes = ["This is what the ledger says: armnesia verify looks at the sources."] if is_claim else []
-    _print_erasures(found, as_json, *notes)
+    print_erasures(found, as_json, *notes)
 
 
-def _print_erasures(found: SourceErasures, as_json: bool, *notes: str) -> None:
+def print_erasures(found: SourceErasures, as_json: bool, *notes: str) -> None:
     """How far each source is, what was deleted there, and what is left to do."""
     columns = ["source", "state", "requests since", "versions", "purge from"]
     rows = [

@@ -14,7 +14,7 @@ from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.erase import deleted_lines, purge_lines, remains_lines
+from armnesia.cli.vault.erase import deleted_lines, print_erasures, purge_lines, remains_lines
 from armnesia.cli.vault.options import (
     IgnoreRetention,
     Purge,
@@ -22,7 +22,13 @@ from armnesia.cli.vault.options import (
     epsilon_and_delta,
     with_vault_options,
 )
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnfinishedError, VaultError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidInputError,
+    PartlyErasedError,
+    UnfinishedError,
+    VaultError,
+)
 from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed
 from armnesia.unlearners import UNLEARNERS, JointRelease
@@ -109,15 +115,19 @@ def forget(
             if dry_run:
                 _print_preview(vault, named, answer, as_json)
                 return
-            done = vault.forget(
-                **named,
-                **answer,
-                erase_at_source=erase_at_source,
-                purge=purge,
-                ignore_retention=ignore_retention,
-            )
-            done = replace(done, also_held=_also_held(vault, named))
-            left = _hints(vault, done, given=rows is not None)
+            try:
+                done = vault.forget(
+                    **named,
+                    **answer,
+                    erase_at_source=erase_at_source,
+                    purge=purge,
+                    ignore_retention=ignore_retention,
+                )
+            except PartlyErasedError as error:
+                print_erasures(error.erasures, as_json)
+                raise
+            also_held = _also_held(vault, named)
+            left = _hints(vault, done, also_held, given=rows is not None)
             may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
         _warn_of_unknown_ids(done, named)
         if certificate is not None:
@@ -126,8 +136,8 @@ def forget(
         lines = _lines(done, certificate, ignored=done.repeated and asked, may_erase=may_erase)
         print_result(
             lambda: {
-                "also_held": None,
                 **done.to_dict(),
+                "also_held": also_held,
                 "not_held": list(done.not_held),
                 "certificate_file": certificate,
             },
@@ -165,10 +175,10 @@ def _what_was_done(options: VaultOptions, named: Mapping[str, Any], steps: Seque
 def _print_preview(vault: Vault, named: Mapping[str, Any], answer: Mapping[str, Any], as_json: bool) -> None:
     found = vault.preview(**named, **answer)
     _warn_of_unknown_ids(found, named)
-    found = replace(found, also_held=_also_held(vault, named))
-    hints = _hints(vault, found)
+    also_held = _also_held(vault, named)
+    hints = _hints(vault, found, also_held)
     hints += [_VOUCHED] if answer["rows"] else []
-    print_result(lambda: {"also_held": None, **found.to_dict()}, as_json, *_preview_lines(found), *hints)
+    print_result(lambda: {**found.to_dict(), "also_held": also_held}, as_json, *_preview_lines(found), *hints)
 
 
 def _save(done: Forgotten, certificate: Path) -> None:
@@ -180,15 +190,18 @@ def _save(done: Forgotten, certificate: Path) -> None:
         ) from None
 
 
-def _also_held(vault: Vault, named: Mapping[str, Any]) -> tuple[str, ...] | None:
+def _also_held(vault: Vault, named: Mapping[str, Any]) -> list[str] | None:
     """Other spellings that have rows; whatever fails here, the request itself is done."""
     try:
-        return vault.similar_held(**named)
+        held = vault.similar_held(**named)
     except ArmnesiaError:
         return None
+    return None if held is None else list(held)
 
 
-def _hints(vault: Vault, found: Forgotten | Preview, *, given: bool = False) -> list[str]:
+def _hints(
+    vault: Vault, found: Forgotten | Preview, also_held: Sequence[str] | None, *, given: bool = False
+) -> list[str]:
     """What was deleted and remains at the sources, and where rows may be that were not found."""
     lines = []
     if isinstance(found, Forgotten) and found.deleted_at_source is not None:
@@ -200,9 +213,9 @@ def _hints(vault: Vault, found: Forgotten | Preview, *, given: bool = False) -> 
         lines.append(_NOT_LOOKED_AT)
     if found.may_be_without_user:
         lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.may_have_ids else _WITHOUT_IDS))
-    if found.also_held:
+    if also_held:
         lines.append(
-            f"The vault also holds rows of {listed(found.also_held, _MOST_NAMES_SHOWN)}: if that is the same"
+            f"The vault also holds rows of {listed(also_held, _MOST_NAMES_SHOWN)}: if that is the same"
             " person, forget this name, too."
         )
     return lines

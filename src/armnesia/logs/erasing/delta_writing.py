@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from armnesia.core.errors import UnsupportedError
+from armnesia.core.files import may_write
 from armnesia.logs.lakes.delta import DeltaLog
 from armnesia.logs.lakes.snapshot import DataFile, reason_of
 
@@ -65,8 +66,7 @@ def refuse_unwritable_folders(log: DeltaLog, files: Iterable[DataFile]) -> None:
         return
     root = log.address
     folders = {root, os.path.join(root, "_delta_log"), *(os.path.dirname(file.location) for file in files)}
-    as_effective = os.access in os.supports_effective_ids
-    if not all(os.access(folder, os.W_OK | os.X_OK, effective_ids=as_effective) for folder in folders):
+    if not all(map(may_write, folders)):
         raise UnsupportedError(  # without the path below, which may be the value of a partition
             f"rows of {log.location!r} cannot be erased: the folder of the table, or one below it that has"
             " its files, may not be written to by this user"

@@ -14,9 +14,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.files import may_write
 from armnesia.core.messages import listed
 from armnesia.logs.erasing.eraser import failed
-from armnesia.logs.erasing.iceberg_deletion import delete_rows
+from armnesia.logs.erasing.iceberg_deletion import delete_rows, same_retention
 from armnesia.logs.erasing.iceberg_expiry import expire, expiry_of, oldest_age, stale_statistics
 from armnesia.logs.erasing.iceberg_files import TableFiles, has_deleted_entries
 from armnesia.logs.erasing.iceberg_folders import METADATA, names_below
@@ -143,8 +144,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         root = local_path(str(table.metadata.location))
         own = map(local_path, (str(table.metadata_location), *(file.path for file in source.snapshot.files)))
         folders = {os.path.dirname(path) for path in own if path and root and path.startswith(f"{root}/")}
-        as_effective = os.access in os.supports_effective_ids
-        if not all(os.access(folder, os.W_OK | os.X_OK, effective_ids=as_effective) for folder in folders):
+        if not all(map(may_write, folders)):
             raise UnsupportedError(  # without the path, which may be the value of a partition
                 f"rows of {self._name!r} cannot be erased: a folder at the location of the table that has its"
                 " files may not be written to by this user"
@@ -231,11 +231,11 @@ class IcebergEraser(LakeEraser[IcebergSource]):
             current = table.current_snapshot()
             if current is not None and has_deleted_entries(current, table.io):
                 # A snapshot without rows leaves out the entries of files that were deleted before it.
-                with table.transaction() as transaction, transaction.update_snapshot().fast_append():
-                    pass
+                with same_retention(table), table.transaction() as transaction:
+                    transaction.update_snapshot().fast_append().commit()
+            expire(table, at_once=at_once)
             if age is None:
                 return
-            expire(table, at_once=at_once)
             files = TableFiles(table)
             until = None if at_once else datetime.now(UTC) - age
             files.remove(files.unreferenced(plan.removals), until=until)

@@ -1,11 +1,15 @@
-"""Deleting rows of an Iceberg table by pyiceberg, without leaving files behind where that fails.
+"""Committing to an Iceberg table by pyiceberg, without what it leaves behind or undoes by the way.
 
 A commit that loses a race, or a full disk, leaves data files that no metadata name. Nobody could tell later
-whose they are, and they hold rows of people who may be forgotten then.
+whose they are, and they hold rows of people who may be forgotten then. And a commit that is made drops how
+long, and how many, snapshots the branch itself declares to keep.
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
+
+_MAIN = "main"
 
 
 def delete_rows(table: Any, condition: Any, properties: dict[str, str]) -> None:
@@ -20,10 +24,28 @@ def delete_rows(table: Any, condition: Any, properties: dict[str, str]) -> None:
         written.remove()
         raise
     try:
-        transaction.commit_transaction()
+        with same_retention(table):
+            transaction.commit_transaction()
     except (CommitFailedException, ValidationException):  # after others, it may have been made
         written.remove()
         raise
+
+
+@contextmanager
+def same_retention(table: Any) -> Iterator[None]:
+    """Declare for the main branch, after a commit, what it declared before."""
+    before = _retention(table)
+    yield
+    now = _retention(table.refresh())
+    if any(value is not None for value in before.values()) and now != before:
+        head = table.metadata.refs[_MAIN].snapshot_id
+        table.manage_snapshots().create_branch(head, _MAIN, **before).commit()
+
+
+def _retention(table: Any) -> dict[str, int | None]:
+    branch = table.metadata.refs.get(_MAIN)
+    names = ("max_ref_age_ms", "max_snapshot_age_ms", "min_snapshots_to_keep")
+    return {name: getattr(branch, name, None) for name in names}
 
 
 class _NotedOutputs:

@@ -20,10 +20,11 @@ def oldest_age(table: Any) -> timedelta | None:
 def expiry_of(table: Any) -> dict[int, datetime | None]:
     """When each snapshot expires that no branch ends with and no tag names; None if it does not by itself.
 
-    Each branch keeps its last snapshots, as many and as long as it declares itself, or the table.
+    Each branch keeps its last snapshots, as many and as long as it declares itself, or else the table. Those
+    of no branch stay as long as the table declares.
     """
     age, fewest = oldest_age(table), _fewest_snapshots(table)
-    found = {each.snapshot_id: _end_of(each, age) for each in table.snapshots()}
+    found: dict[int, datetime | None] = {}
     references = table.metadata.refs.values()
     for each in references:
         if each.snapshot_ref_type == "branch":
@@ -33,10 +34,10 @@ def expiry_of(table: Any) -> dict[int, datetime | None]:
             for place, snapshot in enumerate(_ancestors(table, each.snapshot_id)):
                 is_counted = kept is None or place < kept
                 end = None if is_counted else _end_of(snapshot, branch_age)
-                found[snapshot.snapshot_id] = _later(found[snapshot.snapshot_id], end)
-    return {
-        number: end for number, end in found.items() if all(number != each.snapshot_id for each in references)
-    }
+                found[snapshot.snapshot_id] = _later(found.get(snapshot.snapshot_id, end), end)
+    without_branch = {each.snapshot_id: _end_of(each, age) for each in table.snapshots()}
+    named = {each.snapshot_id for each in references}
+    return {number: end for number, end in {**without_branch, **found}.items() if number not in named}
 
 
 def expire(table: Any, *, at_once: bool) -> None:
@@ -86,7 +87,7 @@ def _ancestors(table: Any, number: int | None) -> list[Any]:
 
 
 def _end_of(snapshot: Any, age: timedelta | None) -> datetime | None:
-    """When a snapshot reaches an age, after its last millisecond."""
+    """When a snapshot reaches an age; None if it never does."""
     if age is None:
         return None
     return datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC) + age

@@ -8,7 +8,7 @@ import numpy as np
 
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
-from armnesia.core.files import stamp_if_there, sync_folder
+from armnesia.core.files import may_write, stamp_if_there, sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
@@ -66,10 +66,13 @@ class ParquetEraser:
         Without pyarrow nothing can be told of that, and nothing can be erased either. Files that could not be
         replaced, because of other names, statistics beside them or missing rights, are refused at once.
         """
-        one_in = {os.path.dirname(path): (path, _real_path(path)) for path in self._source.files.paths}
-        for path, real in one_in.values():
+        one_of: dict[tuple[str, str], tuple[str, str]] = {}
+        for path in self._source.files.paths:
+            real = _real_path(path)
+            one_of[os.path.dirname(path), os.path.dirname(real)] = path, real
+        for path, real in one_of.values():  # one of each pair of folders: that of the link, and of the file
             _refuse_described(path, real)
-            if not os.access(os.path.dirname(real), os.W_OK):
+            if not may_write(os.path.dirname(real)):
                 raise UnsupportedError(
                     f"rows of {path!r} cannot be erased: this user may not write to its folder"
                 )

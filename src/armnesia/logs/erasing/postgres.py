@@ -17,6 +17,7 @@ from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
 from armnesia.logs.erasing.table_eraser import NAMED_BY_DEFINITION, TableEraser
 from armnesia.logs.limits import CHUNK
 from armnesia.logs.tables.postgres import (
+    OLDER_VIEWS,
     WITHOUT_INDEXES,
     PostgresSource,
     connected,
@@ -57,19 +58,6 @@ _PARTITIONED_BY = """
 
 An expression of a key depends on its columns, which pg_depend has the other way around. Hashes do not show
 values.
-"""
-_OLDER_VIEWS = """
-    SELECT count(*) FROM (
-        SELECT greatest(age(backend_xid), CASE WHEN datname IS NULL OR datname = current_database()
-            THEN age(backend_xmin) END) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
-        UNION ALL SELECT age(transaction) FROM pg_prepared_xacts
-        UNION ALL SELECT age(xmin) FROM pg_replication_slots
-    ) AS view (age)
-    WHERE age > age(%s::xid)
-"""
-"""How many transactions, prepared transactions and standbys keep VACUUM FULL from removing deleted rows.
-
-Its own snapshot begins at the oldest transaction that writes, in any database of the server.
 """
 _FILES = """
     WITH RECURSIVE tree (oid) AS (
@@ -198,7 +186,7 @@ class PostgresEraser(TableEraser[Any]):
             raise not_applied()
         with self._connected(autocommit=True) as connection:
             (now,) = connection.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
-            (viewers,) = connection.execute(_OLDER_VIEWS, (now,)).fetchone()
+            (viewers,) = connection.execute(OLDER_VIEWS.format("%s"), (now,)).fetchone()
             all_written = self._write_again(connection)
             definitions = connection.execute(_DEFINITIONS, (self._table,)).fetchall()
         is_named = named_in((text for (text,) in definitions if text), people)

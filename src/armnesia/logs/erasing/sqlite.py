@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
+from armnesia.core.files import may_write
 from armnesia.logs.columns import quoted
 from armnesia.logs.erasing.eraser import not_applied
 from armnesia.logs.erasing.names_in_texts import named_in
@@ -57,7 +58,7 @@ class SqliteEraser(TableEraser[sqlite3.Connection]):
         """Refuse a file that may not be written to, or a folder, where SQLite puts a journal beside it."""
         path = os.path.realpath(self._source.path)
         for place in (path, os.path.dirname(path)):
-            if not os.access(place, os.W_OK):
+            if not may_write(place):
                 raise UnsupportedError(
                     f"rows of {self._location!r} cannot be erased: this user may not write to {place!r}"
                 )

@@ -17,6 +17,18 @@ from armnesia.logs.rules import described
 from armnesia.logs.tables.source import TableSource, no_order, no_table
 from armnesia.logs.urls import without_password
 
+OLDER_VIEWS = """SELECT count(*) FROM (
+    SELECT greatest(age(backend_xid), CASE WHEN datname IS NULL OR datname = current_database()
+        THEN age(backend_xmin) END) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts
+    UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
+    WHERE age > age({}::xid)"""
+"""How many transactions, prepared transactions and standbys keep VACUUM FULL from removing deleted rows.
+
+What a transaction sees counts in its own database only. But the snapshot of VACUUM FULL itself begins at the
+oldest transaction that writes, in any database of the server, and it keeps what its own snapshot sees. The
+place is for the mark of a parameter.
+"""
 _TEXTS = {"text": "text", "varchar": "text", "name": "text", "bpchar": "bpchar"}
 """Types of text, and the type to compare them with: PostgreSQL ignores the padding of CHAR(n)."""
 _INTEGERS = {"int2", "int4", "int8"}

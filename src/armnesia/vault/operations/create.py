@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import without_unchanged
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import utc_now
@@ -84,7 +85,7 @@ def _saying_what_is_left(vault: str) -> Iterator[None]:
     try:
         yield
     except VaultError as error:
-        text = str(error).replace("; nothing was changed", "")
+        text = without_unchanged(str(error))
         error.args = (
             f"{text}; the ledger of the old vault has an entry for the successor {vault}, which may not have"
             " been made: the entry does no harm; if there is no vault at the new place, run armnesia init"

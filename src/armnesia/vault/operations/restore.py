@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from armnesia.core.errors import UnreadableSourceError, VaultError, refuse_first
+from armnesia.core.errors import LostSourceError, VaultError, refuse_first
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import CertificateDraft
@@ -93,7 +93,7 @@ def restore(
         if scan.needs_recount or not intact:
             try:
                 transaction.store(connection.records.recount(transaction, scan, decisions))
-            except UnreadableSourceError as error:
+            except LostSourceError as error:
                 raise VaultError(
                     f"{error} , but only after the vault is restored: until then put the source back, or say"
                     " where it is now with armnesia restore EXPORT --moved OLD NEW; nothing was changed"

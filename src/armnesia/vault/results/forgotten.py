@@ -61,8 +61,6 @@ class Forgotten:
     """The vaults that succeeded this one: they know nothing of this request, so forget there as well."""
     deleted_at_source: tuple[RowsAtSource, ...] | None = None
     """What an erasure with the request has deleted at the sources; None without one."""
-    also_held: tuple[str, ...] | None = None
-    """Other spellings of the names that have rows (`Vault.similar_held`); None if they were not compared."""
 
     @property
     def records(self) -> int:
@@ -95,7 +93,6 @@ class Forgotten:
             "may_be_without_user": self.may_be_without_user,
             **({"successors": list(self.successors)} if self.successors else {}),
             **({} if self.deleted_at_source is None else {"deleted_at_source": self._deleted_at_source()}),
-            **({} if self.also_held is None else {"also_held": list(self.also_held)}),
             "certificate": self.certificate.to_dict(),
         }
 
@@ -126,8 +123,6 @@ class Preview:
     decided_again: int | None = None
     """As in `Forgotten`."""
     may_be_without_user: bool = False
-    """As in `Forgotten`."""
-    also_held: tuple[str, ...] | None = None
     """As in `Forgotten`."""
     method_lines: tuple[str, ...] = ()
     """The unlearner with the parameters in force, and what it says about this request."""
@@ -165,7 +160,6 @@ class Preview:
             "fallback_because": self.fallback_because,
             "remark": self.remark,
             "may_be_without_user": self.may_be_without_user,
-            **({} if self.also_held is None else {"also_held": list(self.also_held)}),
             "probabilities": self.probabilities,
             **self._decisions(),
             "branch": str(release.branch) if isinstance(release, Release) else None,

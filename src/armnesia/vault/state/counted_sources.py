@@ -13,6 +13,7 @@ from armnesia.core.errors import (
     ChangedSourceError,
     InterruptedWriteError,
     InvalidLogError,
+    LostSourceError,
     MissingExtraError,
     OutdatedSourceError,
     SourceError,
@@ -231,7 +232,7 @@ class CountedSource:
     def _unavailable(self, error: ArmnesiaError) -> SourceError:
         if isinstance(error, UnknownCatalogError | InterruptedWriteError | MissingExtraError):
             return UnreadableSourceError(f"{error}; nothing was changed", self.number)
-        return UnreadableSourceError(
+        return LostSourceError(
             f"{error}; the vault has counted rows of this source: make it readable again, or restore it; if"
             f" it was moved, run {move_command(self.address, 'NEW')} ; if it no longer exists, run"
             f" {rebuild_command(self.address)}",

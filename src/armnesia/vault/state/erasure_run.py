@@ -21,7 +21,7 @@ from armnesia.core.errors import (
     UnfinishedError,
     VaultError,
 )
-from armnesia.core.messages import system_failure
+from armnesia.core.messages import system_failure, without_unchanged
 from armnesia.logs import Source
 from armnesia.logs.counting import Sums
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, open_eraser
@@ -89,8 +89,8 @@ class ErasureRun:
     requests: Sequence[int]
     sums: dict[int, Sums] = field(default_factory=dict)
     """What each source adds up to, if it is as it was counted, before rows are erased there and after."""
-    unreadable: dict[int, ArmnesiaError | OSError] = field(default_factory=dict)
-    """Why sources could not be counted, or are not as they were counted: they are left alone."""
+    left_alone: dict[int, ArmnesiaError | OSError] = field(default_factory=dict)
+    """Sources that could not be counted, or are not as they were counted, and why."""
     left_out: dict[int, int] = field(default_factory=dict)
     """How many rows of forgotten people each of these sources had at the beginning."""
     deleted: list[RowsAtSource] = field(default_factory=list)
@@ -142,10 +142,10 @@ class ErasureRun:
                 if each.counted is not None and each.plans.under_way:
                     begun.append(each)
                 else:
-                    self.unreadable[number] = replace(each, plans=KeptPlans()).outdated(error)
+                    self.left_alone[number] = replace(each, plans=KeptPlans()).outdated(error)
             except (ArmnesiaError, OSError) as error:
-                self.unreadable[number] = error
-        if len(begun) > 1 or not (begun or self.unreadable or self._adds_up()):
+                self.left_alone[number] = error
+        if len(begun) > 1 or not (begun or self.left_alone or self._adds_up()):
             raise VaultError(
                 "the sources do not add up to the statistics of the vault: run armnesia ingest for each"
                 " source that has changed, or armnesia rebuild; nothing was changed"
@@ -180,7 +180,7 @@ class ErasureRun:
     def _reason(self, number: int, error: ArmnesiaError | OSError) -> str:
         name = self.sources[number].name
         reason = system_failure(error) if isinstance(error, OSError) else str(error)
-        reason = reason.replace("; nothing was changed", "")  # it is true of this source only
+        reason = without_unchanged(reason)  # that is true of this source only
         return reason if name in reason else f"source {name!r}: {reason}"
 
     def erase(self, number: int) -> None:
@@ -189,8 +189,8 @@ class ErasureRun:
         What an interrupted run has begun is finished first. Where there is nothing to do, nothing is noted;
         otherwise what is noted is true of all columns, also of those in which nobody was found.
         """
-        if number in self.unreadable:
-            raise self.unreadable[number]
+        if number in self.left_alone:
+            raise self.left_alone[number]
         roles, was_begun = self._roles(number), bool(self._plans(number).under_way)
         is_due = self._is_due(number) or was_begun
         outcomes: list[Erasure] = []
@@ -233,10 +233,11 @@ class ErasureRun:
         plan = self._plans(number).under_way.get(role)
         if plan is None or number in self.sums:
             return None
-        if self.unreadable:
+        if self.left_alone:
             raise VaultError(
                 f"the erasure at source {self.sources[number].name!r} cannot be finished before all other"
-                " sources can be read: whether their rows add up tells whether it was done"
+                " sources can be read and are as they were counted: whether their rows add up tells whether"
+                " it was done"
             )
         with self._saying_what_is_left(number):
             self._open_eraser(number).finish(plan, self.people[role])
@@ -250,7 +251,8 @@ class ErasureRun:
         more = ignore_retention and self._plans(number).applied
         if last is None:
             return
-        if last["state"] == SourceState.PURGED and not more and self._is_clean(number):
+        has_looked = last["sequence"] > self.through  # this run has erased rows there, and looked at the rest
+        if last["state"] == SourceState.PURGED and not more and (has_looked or self._is_clean(number)):
             return
         outcomes: list[Erasure] = []
         for role in roles:

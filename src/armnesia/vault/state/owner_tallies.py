@@ -59,18 +59,20 @@ class TallyObserver:
         """Yield the same rows."""
         for row in rows:
             if row[OWNER] is not None:
-                self._add(row[OWNER], 1, self._keyring.tally_digest(row))
+                self._number += 1
+                self._digests[self._group(row[OWNER])] ^= self._keyring.tally_digest(row)
             yield row
 
-    def _add(self, owner: bytes, number: int, digest: int) -> None:
-        self._number += number
-        self._digests[hash((self._secret, bytes(owner))) % _GROUPS] ^= digest
+    def _group(self, owner: bytes) -> int:
+        return hash((self._secret, bytes(owner))) % _GROUPS
 
     def problems(self, session: Session) -> list[str]:
         """Compare all tallies with the records that passed by, and each with what the index finds."""
+        number, digests = self._number, self._digests.copy()
         for owner, records, digest in tables.stream_tallies(session):
-            self._add(owner, -records, int.from_bytes(digest))
-        if self._number or any(self._digests) or tables.count_differing_tallies(session):
+            number -= records
+            digests[self._group(owner)] ^= int.from_bytes(digest)
+        if number or any(digests) or tables.count_differing_tallies(session):
             return ["tallies: the records of people are not those that the vault has counted"]
         return []
 

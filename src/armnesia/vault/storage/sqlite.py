@@ -31,11 +31,12 @@ from armnesia.vault.storage.database import (
 from armnesia.vault.storage.schema import Table
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_erasure import CLEAN, UNKNOWN, SqliteErasure
+from armnesia.vault.storage.sqlite_read_back import are_stored
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
 from armnesia.vault.storage.sqlite_schema import SCHEMA_OBJECTS, schema_problems
 from armnesia.vault.storage.sqlite_session import SqliteSession, xor_of_digests
 from armnesia.vault.storage.sqlite_unused_space import SharedFile
-from armnesia.vault.storage.tables import are_stored, read_head
+from armnesia.vault.storage.tables import read_head
 from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE = 4096, 65_536  # KiB

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from armnesia.core.errors import VaultError
+from armnesia.core.files import may_write
 
 _STATEMENTS_IN_CHILD = """
 import json, os, sys
@@ -36,7 +37,7 @@ def run_with_temporary_files(path: str, uri: str, statements: Sequence[str], tim
     folder = os.path.dirname(os.path.realpath(path))
     if not sys.executable or getattr(sys, "frozen", False) or os.name != "posix":
         return False
-    if not os.access(folder, os.W_OK | os.X_OK):  # SQLite would silently take another folder
+    if not may_write(folder):  # SQLite would silently take another folder
         return False
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _STATEMENTS_IN_CHILD],

@@ -44,7 +44,6 @@ from armnesia.vault.storage.tables.ledger_and_certificates import (
     stream_ledger,
     stream_signed_with,
 )
-from armnesia.vault.storage.tables.read_back import are_stored
 from armnesia.vault.storage.tables.records import (
     count_of_owners,
     count_records,
@@ -141,7 +140,6 @@ __all__ = [
     "add_digests_column",
     "add_source",
     "add_token_uses",
-    "are_stored",
     "count_certificates_after",
     "count_corrections_after",
     "count_decisions",

@@ -18,7 +18,7 @@ _AT_ONCE = 100
 def are_stored(session: Session, statements: Iterable[Statement]) -> bool:
     """Whether the rows are as these statements leave them, each once, and each entry follows its predecessor.
 
-    The statements are those of this package that store or delete one row by its key; the last one on a row
+    The statements are those of `tables` that store or delete one row by its key; the last one on a row
     counts.
     """
     last = {(_checked(sql)[0], parameters[0]): (sql, parameters) for sql, parameters in statements}
