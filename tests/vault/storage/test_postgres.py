@@ -5,7 +5,7 @@ import random
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -183,12 +183,34 @@ def test_a_transaction_of_another_database_keeps_deleted_rows_in_the_files(
 def test_what_the_server_says_of_rows_that_it_kept_is_heard(
     postgres_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with filled(postgres_place) as vault:
+    filled(postgres_place).close()
+    with postgres_place.open(timeout=0.3) as vault:
         monkeypatch.setattr(PostgresDatabase, "_wait_for_older_snapshots", lambda _: True)
         with reader_of(postgres_place):
             vault.forget(users=[PERSON])
             assert vault.compact().pending_because == "another transaction can still see deleted rows"
         assert vault.compact().complete
+
+
+def test_a_transaction_that_began_just_before_the_rewriting_is_waited_for(
+    postgres_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as one of the server's own, which nobody can keep away."""
+    with filled(postgres_place) as vault, ExitStack() as opened:
+        waited = PostgresDatabase._wait_for_older_snapshots
+        tries = []
+
+        def overtaken(database: PostgresDatabase) -> bool:
+            if tries:
+                opened.close()
+            tries.append(len(tries))
+            return len(tries) == 1 or waited(database)
+
+        monkeypatch.setattr(PostgresDatabase, "_wait_for_older_snapshots", overtaken)
+        opened.enter_context(reader_of(postgres_place))
+        vault.forget(users=[PERSON])
+        assert vault.compact().complete
+        assert len(tries) > 1
 
 
 def test_tables_that_the_server_does_not_rewrite_are_not_erased(

@@ -34,6 +34,8 @@ from armnesia.vault.storage.digest_arrays import (
     starts_of_groups,
 )
 
+_MOST_INTEGERS = 10_000
+
 
 class NewRows(NamedTuple):
     """The rows of a chunk that come in, in the order of their identities."""
@@ -82,6 +84,8 @@ class RecordComparison:
         self.holds_records = tables.has_records(self._session)
         """Whether there were records before the first chunk."""
         self._replaces = replaces
+        self._integers_left = _MOST_INTEGERS
+        """How many more integers are looked for among the ids as floats."""
         self.n_rows = self.added = self.already_there = self.suppressed = self.replaced = 0
 
     def new_rows(self, rows: Rows, source: int = 0) -> NewRows:
@@ -131,26 +135,31 @@ class RecordComparison:
         """Refuse ids such as 17.0 where the vault holds the record 17 or has forgotten it, or 17 precedes.
 
         A program that turned integers into floats would otherwise bring forgotten records back, and others
-        twice. Where the record 17.0 was forgotten, 17 is refused as well. An id that the vault holds as it is
-        spelled is no other record: what came in can be sent again.
+        twice. 17 is refused as well where the record 17.0 was forgotten or, among the first integers of a
+        source, is held: that another log has the same ids shows there, and each comparison is a look-up. An
+        id that the vault holds, or has forgotten, as it is spelled is no other record: what came in can be
+        sent again.
         """
         ids = rows.ids or ()
         respelled = {place: UserType.INTEGER.normalised(id_) for place, id_ in rows.float_ids.items()}
         others = {place: id_ for place, id_ in respelled.items() if id_}
         preceded = _preceded(ids, others) if others else set[int]()
         names = self._keyring.record_identities("id", list(others.values()))
-        held = tables.keys_with_records(self._session, "identity", names)
-        if self._suppressed["record"]:
+        asked = len(names)
+        if self._suppressed["record"] or (self.holds_records and self._integers_left):
             as_floats = {place: f"{id_}.0" for place, id_ in enumerate(ids) if is_plain_integer(id_)}
             others |= as_floats
             names += self._keyring.record_identities("id", list(as_floats.values()))
+            asked = min(len(names), asked + self._integers_left)
+            self._integers_left -= min(len(as_floats), self._integers_left)
+        held = tables.keys_with_records(self._session, "identity", names[:asked])
         forgotten = self._forgotten_records(names).tolist()
         places = [
             place
             for place, name, is_forgotten in zip(others, names, forgotten, strict=True)
             if is_forgotten or name in held or place in preceded
         ]
-        places = self._not_held(ids, places)
+        places = self._unknown_places(ids, places)
         if places:
             first = min(places)
             other = others[first]
@@ -166,11 +175,15 @@ class RecordComparison:
                 )
             )
 
-    def _not_held(self, ids: Sequence[str], places: list[int]) -> list[int]:
-        """The places of ids that the vault does not hold as they are spelled."""
+    def _unknown_places(self, ids: Sequence[str], places: list[int]) -> list[int]:
+        """The places of ids that the vault neither holds nor has forgotten as they are spelled."""
         names = self._keyring.record_identities("id", [ids[place] for place in places])
-        held = tables.keys_with_records(self._session, "identity", names)
-        return [place for place, name in zip(places, names, strict=True) if name not in held]
+        held, forgotten = (
+            tables.keys_with_records(self._session, "identity", names),
+            self._forgotten_records(names),
+        )
+        known = [name in held or is_forgotten for name, is_forgotten in zip(names, forgotten, strict=True)]
+        return [place for place, is_known in zip(places, known, strict=True) if not is_known]
 
     def _incoming(self, rows: Rows, names: list[bytes], source: int) -> IncomingRows:
         """The rows to compare with the vault, without those of forgotten people."""

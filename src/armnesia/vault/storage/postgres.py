@@ -390,10 +390,15 @@ class PostgresDatabase(Database):
     def compact(self) -> bool:
         """Rewrite the tables with personal data, and request a checkpoint where that is allowed.
 
-        The statistics are among them: their values before a deletion reveal what was deleted.
+        The statistics are among them: their values before a deletion reveal what was deleted. A transaction
+        that began in between, such as one of the server's own, may have kept some: so it is tried again, for
+        as long as one would be waited for.
         """
         with self._translating_errors():
+            patience = time.monotonic() + self._timeout
             self.erasure_obstacle = self._rewrite()
+            while self.erasure_obstacle == _SEEN and time.monotonic() < patience:
+                self.erasure_obstacle = self._rewrite()
             if self.erasure_obstacle:
                 return False
             # Without the privilege the server does it by itself within checkpoint_timeout.
