@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -112,6 +113,20 @@ def test_rows_that_are_not_ingested_yet_are_mentioned(run: Any, log: Path, inges
     assert hint not in run("forget", "--user", "ann").out
     assert hint in run("forget", "--user", "cem").out
     assert hint not in run("forget", "--user", "cem").out  # it was answered before
+
+
+def test_rows_that_are_erased_before_they_are_ingested_were_looked_at(run: Any, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name, user in (("a", "ann"), ("b", "cem")):
+        if name == "b":
+            run("init", "--external", "--actions", "A,B", "--may-erase-at-source")
+            assert run("ingest", str(logs), "--user-column", "user").code == 0
+        rows = f"SELECT 'A' AS action, 1 AS reward, '{user}' AS user"
+        duckdb.execute(f"COPY ({rows}) TO '{logs}/{name}.parquet'")
+    done = run("forget", "--user", "cem", "--erase-at-source")
+    assert "Deleted at source 1: 1 row" in done.out
+    assert "were not looked at" not in done.out
 
 
 def test_a_source_without_users_is_ingested_without_again(run: Any, log: Path) -> None:

@@ -230,3 +230,16 @@ def test_a_folder_of_an_iceberg_table_that_cannot_be_read(
     assert erasure.state == SourceState.LOGICALLY_DELETED
     assert is_said(erasure, "not all folders that the table writes to could be looked through")
     assert lake.eraser().purge(plan, PEOPLE, ignore_retention=True).state == SourceState.PURGED
+
+
+def test_files_that_another_tool_has_removed_are_due_after_their_retention(table: DeltaStore) -> None:
+    table.append(made_rows(0))
+    before = datetime.now(UTC) + timedelta(days=7) - timedelta(seconds=1)
+    deltalake.DeltaTable(str(table.folder)).delete(f"user = '{PERSON}'")
+    after = datetime.now(UTC) + timedelta(days=7)
+    erasure = table.eraser().purge(table.eraser().empty_plan(), PEOPLE)
+    assert erasure.state == SourceState.LOGICALLY_DELETED
+    assert erasure.due is not None
+    assert before <= erasure.due <= after
+    erasure = table.eraser().purge(table.eraser().empty_plan(), PEOPLE, ignore_retention=True)
+    assert (erasure.state, erasure.due) == (SourceState.PURGED, None)

@@ -576,7 +576,7 @@ def test_an_empty_table_has_no_rows(tmp_path: Path) -> None:
 
 
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
-    assert refusal(f"delta:{tmp_path}").endswith("it has no log: there is no folder _delta_log")
+    assert refusal(f"delta:{tmp_path}").endswith("there is no folder _delta_log, and so no log")
     assert refusal(f"delta:{tmp_path}/nothing").startswith(
         f"source 'delta:{tmp_path}/nothing' cannot be read"
     )

@@ -229,7 +229,8 @@ def test_a_certificate_signed_by_someone_else_is_found_only_with_the_public_key(
     forger = Keyring("v-1", RING.digest_keys, (b"f" * 32,))
     forged = issued(ring=forger)
     assert forged.verify(PUBLIC) == [
-        "the certificate is signed with a key that is not among the public keys given"
+        "the certificate is signed with a key that is not among the public keys given: if the list is an"
+        " old one, get the newest"
     ]
     assert forged.verify(None) == []
     assert "not who signed it" in INTEGRITY_ONLY

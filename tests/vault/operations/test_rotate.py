@@ -138,7 +138,8 @@ def test_old_certificates_stay_valid(place: Place) -> None:
             assert certificate.verify(vault.public_keys()) == []
         assert first.verify(old_key) == []
         assert second.verify(old_key) == [
-            "the certificate is signed with a key that is not among the public keys given"
+            "the certificate is signed with a key that is not among the public keys given: if the list is an"
+            " old one, get the newest"
         ]
         assert vault.public_key(1) == old_key
         told = next(entry for entry in vault.ledger() if entry.kind == "rotate_signing").fields

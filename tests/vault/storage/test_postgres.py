@@ -198,7 +198,7 @@ def test_a_transaction_that_began_just_before_the_rewriting_is_waited_for(
     """Such as one of the server's own, which nobody can keep away."""
     with filled(postgres_place) as vault, ExitStack() as opened:
         waited = PostgresDatabase._wait_for_older_snapshots
-        tries = []
+        tries: list[int] = []
 
         def overtaken(database: PostgresDatabase) -> bool:
             if tries:

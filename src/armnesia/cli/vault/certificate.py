@@ -25,7 +25,7 @@ from armnesia.vault import (
     SignedDecisions,
     trusted_keys,
 )
-from armnesia.vault.ledger.certificate_check import OldExport
+from armnesia.vault.ledger.certificate_check import Undecided
 
 
 @with_vault_options
@@ -154,9 +154,8 @@ def _print_served_check(checked: ServedCheck, as_json: bool) -> None:
 
 def _verdict(checked: CertificateCheck) -> str:
     if not checked.decided:
-        old = all(isinstance(problem, OldExport) for problem in checked.problems)
-        wanted = "get a newer one" if old else "it is that of another vault"
-        return f"Whether the certificate is valid cannot be decided with this export: {wanted}"
+        remedies = {problem.remedy: None for problem in checked.problems if isinstance(problem, Undecided)}
+        return f"Whether the certificate is valid cannot be decided {'; or '.join(remedies)}"
     if not checked.valid:
         return "The certificate is not valid"
     return f"The certificate is {'valid' if checked.signer_checked else 'intact'}"

@@ -149,9 +149,10 @@ def purge_lines(found: SourceErasures) -> list[str]:
         if each.purge_pending:
             waits = each.due is not None and datetime.fromisoformat(each.due) > datetime.now(UTC)
             then = f"from {_minute(each.due)} UTC on, run" if waits else "run"
+            more = "" if waits else "; if that does not change it, what remains is said for the source"
             lines.append(
                 f"Source {each.number} is not purged: files or earlier versions still hold the rows; {then}"
-                " armnesia erase --purge"
+                f" armnesia erase --purge{more}"
             )
     return lines
 

@@ -45,7 +45,9 @@ _VOUCHED = (
     " would say so."
 )
 _GIVEN = "The rows were given, not looked up at the sources: run armnesia verify, which compares them."
-_NOT_LOOKED_AT = "Rows that came to the sources since they were ingested were not looked at: armnesia ingest."
+_NOT_LOOKED_AT = (
+    "Rows that came to the sources since they were ingested were not looked at: run armnesia ingest."
+)
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
@@ -209,7 +211,9 @@ def _hints(
         lines += [*deleted_lines(erasures), *purge_lines(erasures), *remains_lines(erasures)]
     if given and not found.repeated:
         lines.append(_GIVEN)
-    if found.held < found.named and vault.configuration.mode == EXTERNAL and not found.repeated:
+    has_erased = isinstance(found, Forgotten) and found.deleted_at_source is not None  # wherever rows were
+    is_external = vault.configuration.mode == EXTERNAL
+    if found.held < found.named and is_external and not found.repeated and not has_erased:
         lines.append(_NOT_LOOKED_AT)
     if found.may_be_without_user:
         lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.may_have_ids else _WITHOUT_IDS))

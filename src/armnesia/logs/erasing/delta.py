@@ -34,6 +34,7 @@ from armnesia.logs.erasing.lake_eraser import (
     Deletion,
     LakeEraser,
     check_type,
+    copies_of,
     marked_rows,
     retention_in,
     those_that_hold,
@@ -78,7 +79,6 @@ _FURTHER = (
     "further files in the folder of the log may name people: sidecars of checkpoints, or commits that were"
     " not finished"
 )
-_COPIES = "copies of the table remain: clones, versions of the object store, backups"
 
 
 class DeltaEraser(LakeEraser[DeltaSource]):
@@ -262,19 +262,25 @@ class DeltaEraser(LakeEraser[DeltaSource]):
     def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()
         log, folder = source.history, DeltaFolder(source.history)
-        clean = plan.version if done is None and not plan.deletes else None if done is None else done.after
+        gone_in = log.table.version()
+        if done is not None:
+            gone_in = done.after
+        elif not plan.deletes and plan.version is not None:
+            gone_in = plan.version
         with self._failures_in_words():
             hidden, further = folder.hidden_files(), folder.further_log_files()
             unlisted = folder.unlisted_files()
             is_named = named_in((*texts_of_state(folder.state_actions()), *folder.paths()), people)
             unreadable, has_partitions = folder.has_unreadable_folders(), folder.has_former_partitions()
-            gone_in = log.table.version() if clean is None else clean
             kept = removed_with_statistics(folder.checkpoint_actions(gone_in))
             bounds = texts_of_statistics(folder.checkpoint_actions(gone_in), _stored_name(source, people))
             in_statistics = named_in(bounds, people)
+            by_anybody = folder.times_of_removal(unlisted) if done is None else []
         # Known by no time or version: clocks differ, and later files may hold later rows of the same people.
         old = may_hold_people(source, [log.file_at(*each) for each in sorted(unlisted.items())], people)
-        removed_at = [] if done is None or not old else _removed_at(log.actions_of(done.after) or [])
+        removed_at: list[datetime] = []
+        if old:
+            removed_at += by_anybody if done is None else _removed_at(log.actions_of(done.after) or [])
         removed_at += _removed_at([{"remove": each} for each in kept]) if in_statistics else []
         retention = _retention(log)
         is_kept = old and retention is None
@@ -295,7 +301,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         state = SourceState.LOGICALLY_DELETED if is_left else SourceState.PURGED
         due = None if retention is None or not removed_at else max(removed_at) + retention
         before, after = (None, None) if done is None else done
-        return Erasure(state, before, after, (*remains, _COPIES), due)
+        return Erasure(state, before, after, (*remains, *copies_of(log.is_local, "clones")), due)
 
 
 def _has_rows(source: DeltaSource, role: str, names: frozenset[str]) -> bool:

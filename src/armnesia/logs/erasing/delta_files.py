@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -51,6 +51,10 @@ class DeltaFolder:
         named = self._removed_files()
         found = self.unlisted_files().items()
         return {path: n for path, n in found if path not in named and not path.startswith(_CHANGES)}
+
+    def times_of_removal(self, paths: Container[str]) -> list[datetime]:
+        """When these files were removed from the table, as far as the log says."""
+        return [at for path, at in self._removed_files().items() if path in paths and at is not None]
 
     def remove_files(self, paths: Iterable[str]) -> None:
         """Remove files, wherever they are in the folder."""

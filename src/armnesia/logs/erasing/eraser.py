@@ -8,6 +8,9 @@ from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan
 from armnesia.logs.lakes.snapshot import reason_of
 
+BLOCKS = "the file system may keep blocks of the old files until they are overwritten"
+"""What remains of any file that was removed or replaced."""
+
 
 class SourceEraser(Protocol):
     """Deletes the rows of people at one source; one eraser at a time may work on a source.

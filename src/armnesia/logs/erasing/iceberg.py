@@ -29,6 +29,7 @@ from armnesia.logs.erasing.lake_eraser import (
     Deletion,
     LakeEraser,
     check_type,
+    copies_of,
     marked_rows,
     those_that_hold,
     values_of,
@@ -74,7 +75,6 @@ _WITH_ROWS = (
     "files of position deletes hold more than positions, which may be of people, or cannot be looked into;"
     " write the table again without them"
 )
-_COPIES = "copies of the table remain: versions of the object store, backups"
 
 
 class IcebergEraser(LakeEraser[IcebergSource]):
@@ -288,11 +288,12 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         is_purged = files.are_all_seen and not (earlier or has_files or is_strange or has_rows or is_named)
         state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
         before, after = (plan.version, None) if done is None else done
+        copies = copies_of(local_path(str(table.metadata.location)) is not None)
         if age is not None:
             ends += [each.changed + age for each in old_files if each.changed is not None]
         known = [end for end in ends if end is not None]
         due = max(known).replace(microsecond=0) + timedelta(seconds=1) if known == ends and known else None
-        return Erasure(state, before, after, (*remains, *marked_rows(source), _COPIES), due)
+        return Erasure(state, before, after, (*remains, *marked_rows(source), *copies), due)
 
 
 def _sentences(

@@ -11,7 +11,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError, Unsupported
 from armnesia.core.files import may_write, stamp_if_there, sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
-from armnesia.logs.erasing.eraser import not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.eraser import BLOCKS, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_swaps import (
     changed,
     check_swap,
@@ -41,7 +41,7 @@ from armnesia.logs.files.source import FileSource
 
 _KIND = "parquet"
 _REMAINS = (
-    "the file system may keep blocks of the old files until they are overwritten",
+    BLOCKS,
     "copies of the files remain: snapshots of the file system, versions of an object store, backups",
 )
 _TOLD = "statistics of folders (files _metadata and _common_metadata) may name people; remove them"

@@ -93,7 +93,9 @@ class DeltaLog:
             try:
                 return deltalake.DeltaTable(self._uri, version=version)
             except TableNotFoundError:
-                raise self._refused("it has no log: there is no folder _delta_log") from None
+                is_gone = self._is_local and not os.path.isdir(self._uri)
+                missing = "folder of this name" if is_gone else "folder _delta_log, and so no log"
+                raise self._refused(f"there is no {missing}") from None
 
     @contextmanager
     def failures_in_words(self) -> Iterator[None]:

@@ -214,7 +214,7 @@ class Certificate:
     >>> Certificate.from_json(file).verify(keyring.public_key())
     []
     >>> Certificate.from_json(file).verify(Keyring.create("v-1").public_key())
-    ['the certificate is signed with a key that is not among the public keys given']
+    ['the certificate is signed with a key that is not among the public keys given: ...']
     """
 
     body: Mapping[str, Any]
@@ -429,7 +429,10 @@ class Certificate:
         if not signed:
             yield "the signature does not match: the certificate has been changed"
         if keys is not None and public not in keys:
-            yield "the certificate is signed with a key that is not among the public keys given"
+            yield (
+                "the certificate is signed with a key that is not among the public keys given: if the list is"
+                " an old one, get the newest"
+            )
 
     def _body_problems(self) -> Iterator[str]:
         if self.body.get("schema") != SCHEMA:

@@ -10,7 +10,7 @@ erasure was complete. So only statements that the vault made itself can be signe
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.canonical_json import parse_time
@@ -43,13 +43,26 @@ OTHER_LAYOUT = (
 class Undecided(str):
     """A problem that another file may solve: it does not speak against the certificate itself."""
 
+    remedy: ClassVar[str]
+    """With what it cannot be decided, and what to get instead."""
+
 
 class OldExport(Undecided):
     """A problem that a newer export may solve: the ledger given ends before what it is asked for."""
 
+    remedy = "with this export: get a newer one"
+
 
 class LedgerOfSuccessor(Undecided):
     """A problem that the export of another vault may solve: the ledger given is that of a successor."""
+
+    remedy = "with this export: it is that of another vault"
+
+
+class OldKeyList(Undecided):
+    """A problem that a newer list of public keys may solve: it would confirm the ledger given, or not."""
+
+    remedy = "with these public keys: get the newest list, or a head that was kept elsewhere"
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class CertificateCheck:
 
     @property
     def decided(self) -> bool:
-        """False if the only problem is that the ledger given is too old, or that of a successor."""
+        """False if the only problem is that the ledger or the list of keys given is too old, or another's."""
         return not self.problems or any(not isinstance(problem, Undecided) for problem in self.problems)
 
     def to_dict(self) -> dict[str, Any]:
@@ -279,7 +292,7 @@ def _ledger_problems(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy, head: 
     assert key is not None  # it is among the keys given
     yield from issue.key_problems(key, with_ledger=True)
     if key.retired and not _is_confirmed(issue, key, keys, ledger, head):
-        yield (
+        yield OldKeyList(
             f"the certificate is signed with key {key.version}, which is retired, and whoever holds it can"
             " make another ledger: give the newest list of public keys, or a head of entry"
             f" {issue.latest} or later that was kept elsewhere"

@@ -145,7 +145,8 @@ def _source_lines(claim: Mapping[str, Any] | None) -> list[str]:
     if claim is None:
         return []
     entries = [f"{own['entry']}" for own in claim["versions"] if own["entry"] is not None]
-    by = f", by ledger entry {', '.join(entries)}; {LATER_ROWS}" if entries else ""
+    noun = "entry" if len(entries) == 1 else "entries"
+    by = f", by ledger {noun} {', '.join(entries)}; {LATER_ROWS}" if entries else ""
     remains = [f"  - {sentence}" for sentence in claim["remains"]]
     return [f"Source: {claim['state']}{by}", *(["Remains at the source:", *remains] if remains else [])]
 

@@ -113,6 +113,11 @@ def _load_copy(
     """
     version = connection.refuse_foreign_schema(session)
     pinned = connection.pinned_head.read()
+    if pinned is not None and export.head.sequence < pinned.sequence:
+        raise VaultError(
+            f"the export cannot be used: it ends at entry {export.head.sequence} of the ledger, before the"
+            f" pinned head, entry {pinned.sequence}: give a newer export"
+        )
     problems = check_chain(export.ledger(), vault=connection.all_keys.vault, head=pinned, end=export.head)
     refuse_first(problems, "the export cannot be used: {}")
     if not _is_beginning(tables.stream_ledger(session), export.ledger()):
