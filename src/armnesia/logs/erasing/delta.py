@@ -33,7 +33,6 @@ from armnesia.logs.erasing.lake_eraser import (
     NEVER_OVER,
     Deletion,
     LakeEraser,
-    check_type,
     copies_of,
     marked_rows,
     retention_in,
@@ -115,29 +114,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 raise
             raise failed(self._name, "deltalake", error, names) from None
 
-    def check_rewritable(self) -> None:
-        """Refuse a table that must not lose rows, or that cannot be written or compared."""
-        self._check_writable(self._given)
-
-    def check_named_by(self, role: str) -> None:
-        """Refuse a column whose values are not deleted by comparing them, or stand outside of rows."""
-        super().check_named_by(role)
-        self._check_partitions(self._given, role)
-
-    def plan(self, people: People) -> ErasurePlan | None:
-        """Look for the rows; refuse a table that has some and cannot be written."""
-        plan = super().plan(people)
-        if plan is not None:
-            self._check_writable(self._opened())
-        return plan
-
-    def _check_table(self, source: DeltaSource, people: People) -> None:
-        """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
-        people.check_column(source)
-        check_type(source, people.role)
-        self._check_partitions(source, people.role)
-
-    def _check_partitions(self, source: DeltaSource, role: str) -> None:
+    def _check_column(self, source: DeltaSource, role: str) -> None:
         column = source.columns.named()[role]
         if column in source.columns_in_paths:
             raise UnsupportedError(
@@ -176,7 +153,6 @@ class DeltaEraser(LakeEraser[DeltaSource]):
 
     def _delete(self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
         """Merge with a table in memory that has the names."""
-        self._check_writable(source)
         try:
             import pyarrow  # noqa: PLC0415 (an extra)
         except ImportError as error:

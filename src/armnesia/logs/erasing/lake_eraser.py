@@ -61,17 +61,27 @@ class LakeEraser(ABC, Generic[Lake]):
         self._given = source
 
     def check_rewritable(self) -> None:
-        """Nothing can be told before: the library of the table writes its files."""
+        """Refuse a table that must not lose rows, or that cannot be written or compared."""
+        self._check_writable(self._given)
 
     def check_named_by(self, role: str) -> None:
-        """Refuse a column of a type whose values are not deleted by comparing them."""
+        """Refuse a column whose values are not deleted by comparing them, or stand outside of rows."""
         check_type(self._given, role)
+        self._check_column(self._given, role)
 
     def plan(self, people: People) -> ErasurePlan | None:
-        """Look for the rows; nothing is written."""
+        """Look for the rows; refuse a table that has some and cannot be written. Nothing is written."""
         source = self._opened()
-        self._check_table(source, people)
-        return self._new_plan(source) if names_in(source, people) else None
+        self._check_people(source, people)
+        if not names_in(source, people):
+            return None
+        self._check_writable(source)
+        return self._new_plan(source)
+
+    def _check_people(self, source: Lake, people: People) -> None:
+        people.check_column(source)
+        check_type(source, people.role)
+        self._check_column(source, people.role)
 
     def finish(self, plan: ErasurePlan, people: People) -> Deletion | None:
         """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
@@ -79,7 +89,7 @@ class LakeEraser(ABC, Generic[Lake]):
         done = self._deletion_by(plan)
         if done is None:
             source = self._opened()
-            self._check_table(source, people)
+            self._check_people(source, people)
             names = names_in(source, people)
             if names:
                 done = self._delete_checked(source, plan, people.role, names)
@@ -140,6 +150,7 @@ class LakeEraser(ABC, Generic[Lake]):
 
     def _delete_checked(self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]) -> Deletion:
         """Delete rows; take the commit back if it has changed others."""
+        self._check_writable(source)  # as in the plan: the table may have changed since
         self._delete(source, plan, role, names)
         done = self._deletion_by(plan)
         if done is None:
@@ -154,8 +165,12 @@ class LakeEraser(ABC, Generic[Lake]):
         """The table at its last version."""
 
     @abstractmethod
-    def _check_table(self, source: Lake, people: People) -> None:
-        """Refuse a table whose names stand outside of its rows, or that must not lose rows."""
+    def _check_writable(self, source: Lake) -> None:
+        """Refuse a table that must not lose rows, or that cannot be written or compared."""
+
+    @abstractmethod
+    def _check_column(self, source: Lake, role: str) -> None:
+        """Refuse a column whose names stand outside of the rows, or that the library does not find."""
 
     @abstractmethod
     def _delete(self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
