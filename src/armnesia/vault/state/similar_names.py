@@ -4,7 +4,7 @@ A certificate that nothing is held of `1` would be misleading while rows of `1.0
 knows people by keyed digests only, so the likely spellings of a name are digested and looked up.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import islice
 
@@ -30,7 +30,7 @@ _MANY = 10
 """Names: a request for more is compared before the lock is taken, which takes some milliseconds each."""
 _MOST_NOTED = 100
 """Names whose similar ones are looked for only to mention them: about a millisecond each."""
-_MOST_SPELLINGS, _LEAST_OF_ONE = 400_000, 400
+_MOST_OF_A_REQUEST, _LEAST_OF_ONE = 400_000, 400
 """Of all names of a request, and of each of very many: a name of 15 letters has fewer."""
 
 
@@ -70,35 +70,46 @@ def refuse_similar_names(
     if target.users and user_type is UserType.INTEGER:
         return  # all spellings of an integer are one name
     keys = target.row_keys(transaction.keyring)
-    own = set(keys)
     named = [
         (name, key in held)
         for name, key, forgotten in zip(target.names, keys, suppressed, strict=True)
         if key in held or not forgotten
     ]
-    most = min(MOST_SPELLINGS, max(_LEAST_OF_ONE, _MOST_SPELLINGS // max(1, len(named))))
+    most = min(MOST_SPELLINGS, max(_LEAST_OF_ONE, _MOST_OF_A_REQUEST // max(1, len(named))))
     near = partial(near_spellings, most=most)
     same = partial(spellings_of_held, of_user=bool(target.users), user_type=user_type)
     spellings = (
         (name, spelling) for name, has_rows in named for spelling in (same(name) if has_rows else near(name))
     )
     similar: dict[str, tuple[str, ...]] = {}
-    while some := list(islice(spellings, _AT_ONCE)):
-        found = _row_keys(transaction, target, some, excluded=own)
-        if not found:  # the vault spells them all alike
-            continue
-        with_rows = holds(list(found))
-        for key, (name, spelling) in found.items():
-            if key in with_rows:
-                similar[name] = (*similar.get(name, ()), spelling)
+    for name, spelling in _with_rows(transaction, target, spellings, holds):
+        similar[name] = (*similar.get(name, ()), spelling)
     if similar:
         raise SimilarNameError(_refusal(target, similar), similar)
     if target.records and not any(has_rows for _, has_rows in named):
         _refuse_ids_of_none(transaction, named)
-    some_without = bool(target.users) and not all(has_rows for _, has_rows in named)
-    headers = known_columns(transaction.session, "user") if some_without else ()
-    for name, has_rows in named:
-        if not has_rows and name in headers:
+    _refuse_odd_names(transaction, target, [name for name, has_rows in named if not has_rows])
+
+
+def _with_rows(
+    transaction: Transaction,
+    target: ErasureTarget,
+    spellings: Iterator[tuple[str, str]],
+    holds: Callable[[list[bytes]], set[bytes]],
+) -> Iterator[tuple[str, str]]:
+    """The spellings, each with its name, that the vault holds rows of, and that the request does not name."""
+    own = set(target.row_keys(transaction.keyring))
+    while some := list(islice(spellings, _AT_ONCE)):
+        found = _row_keys(transaction, target, some, excluded=own)
+        held = holds(list(found)) if found else ()  # none if the vault spells them all alike
+        yield from (one for key, one in found.items() if key in held)
+
+
+def _refuse_odd_names(transaction: Transaction, target: ErasureTarget, without_rows: Collection[str]) -> None:
+    """Refuse names without rows that may not be those of people as the log has them."""
+    headers = known_columns(transaction.session, "user") if target.users and without_rows else ()
+    for name in without_rows:
+        if name in headers:
             raise InvalidNameError(
                 f"{name!r} is the user column that the vault has its people from, and the vault holds no rows"
                 " of such a name: if it is the header of a file of names, give --column; if it is a name,"
@@ -106,7 +117,7 @@ def refuse_similar_names(
                 name,
                 "header",
             )
-        if not has_rows and name in target.types:
+        if name in target.types:
             raise InvalidNameError(
                 f"the name {name!r} was given as a value of type {target.types[name]}, which files may write"
                 " otherwise, and the vault holds no rows of it: give the text that the log has, or state by"
@@ -114,7 +125,7 @@ def refuse_similar_names(
                 name,
                 "kind",
             )
-        if not has_rows and has_control_characters(name):
+        if has_control_characters(name):
             raise InvalidNameError(
                 f"the name {name!r} has a control character, or an invisible one at an end, and the vault"
                 " holds no rows of it: check how the names were read, or state by exactly=True (--exactly)"
@@ -147,14 +158,10 @@ def similar_held(connection: VaultConnection, target: ErasureTarget) -> tuple[st
         if user_type is UserType.INTEGER:
             return ()  # all spellings of an integer are one name
         target = target.normalised(user_type)
-        own = set(target.row_keys(transaction.keyring))
         spellings = ((name, spelling) for name in target.users for spelling in near_spellings(name))
-        similar: dict[str, None] = {}
-        while some := list(islice(spellings, _AT_ONCE)):
-            found = _row_keys(transaction, target, some, excluded=own)
-            held = connection.records.keys_held(transaction, target, list(found), lookup=None)
-            similar |= dict.fromkeys(spelling for key, (_, spelling) in found.items() if key in held)
-    return tuple(similar)
+        holds = partial(connection.records.keys_held, transaction, target, lookup=None)
+        similar = [spelling for _, spelling in _with_rows(transaction, target, spellings, holds)]
+    return tuple(dict.fromkeys(similar))
 
 
 def _row_keys(
