@@ -1,4 +1,4 @@
-"""What init, ingest, forget, decide and unlearn call: functions, files, transactions and signatures.
+"""What init, ingest, forget, decide, unlearn and erase call: functions, files, transactions and signatures.
 
 Runs the commands, each in a process of its own as users do, on a small log and an SQLite vault in a
 temporary folder. `python -m scripts.trace_walk` prints a table, `python -m scripts.trace_walk forget` the
@@ -25,23 +25,35 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import duckdb
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "armnesia"
-URL = "sqlite:///vault.db"
+URL, EXTERNAL = "sqlite:///vault.db", "sqlite:///external.db"
 COMMANDS = (
     ("init", "--url", URL, "--actions", "A,B"),
     ("ingest", "log.csv", "--url", URL, "--user-column", "user"),
     ("forget", "--url", URL, "--user", "user-3"),
     ("decide", "--url", URL),
     ("unlearn", "log.csv", "--actions", "A,B", "--user-column", "user", "--user", "user-3", "--draw"),
+    ("erase", "--url", EXTERNAL, "--purge"),
 )
+PREPARING = {
+    "erase": (
+        ("init", "--url", EXTERNAL, "--actions", "A,B", "--external", "--may-erase-at-source"),
+        ("ingest", "log.parquet", "--url", EXTERNAL, "--user-column", "user"),
+        ("forget", "--url", EXTERNAL, "--user", "user-3"),
+    )
+}
+"""What runs before a command, and is not counted."""
 _HERE = "--here"
 """Runs all commands and prints a line of JSON for each."""
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
     # The second read is after the commit: it looks for other spellings of the names, to mention them.
-    "forget": {"functions": 339, "files": 73, "reads": 2, "writes": 2, "signatures": 1},
+    "forget": {"functions": 341, "files": 73, "reads": 2, "writes": 2, "signatures": 1},
     "decide": {"functions": 103},
+    "erase": {"functions": 525, "files": 91, "reads": 4, "writes": 4},
 }
 
 
@@ -142,6 +154,7 @@ def walks() -> list[Walk]:
     with tempfile.TemporaryDirectory() as folder:
         rows = [f"{'AB'[row % 2]},{row % 3 % 2},user-{row % 20}" for row in range(200)]
         Path(folder, "log.csv").write_text("\n".join(["action,reward,user", *rows]) + "\n", encoding="utf-8")
+        duckdb.execute(f"COPY (FROM '{folder}/log.csv') TO '{folder}/log.parquet'")
         done = subprocess.run(
             [sys.executable, "-m", "scripts.trace_walk", _HERE],
             cwd=folder,
@@ -157,6 +170,8 @@ def _print_walks() -> None:
     """Trace the commands in the working folder, each in a fork of this process: importing takes longest."""
     import armnesia  # noqa: PLC0415 (the tests import this module without the package)
 
+    if Path(armnesia.__file__).resolve().parent != PACKAGE.resolve():
+        raise RuntimeError(f"armnesia must be imported from {PACKAGE}; it is from {armnesia.__file__}")
     # What a module does when it is imported is no part of a walk.
     for module in pkgutil.walk_packages(armnesia.__path__, "armnesia."):
         importlib.import_module(module.name)
@@ -181,7 +196,7 @@ def _walk_here(place: int) -> Walk:
     secrets.token_bytes = random.Random(place).randbytes  # type: ignore[assignment]
     command = COMMANDS[place]
 
-    def run() -> None:
+    def run(command: Sequence[str] = command) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             try:
                 main(list(command))
@@ -189,6 +204,8 @@ def _walk_here(place: int) -> Walk:
                 if stopped.code != 0:
                     raise RuntimeError(f"{' '.join(command)} ended with code {stopped.code}") from None
 
+    for before in PREPARING.get(command[0], ()):
+        run(before)
     return trace(command[0], run)
 
 

@@ -212,8 +212,8 @@ def _hints(
     if given and not found.repeated:
         lines.append(_GIVEN)
     has_erased = isinstance(found, Forgotten) and found.deleted_at_source is not None  # wherever rows were
-    is_external = vault.configuration.mode == EXTERNAL
-    if found.held < found.named and is_external and not found.repeated and not has_erased:
+    is_without = found.held < found.named and not found.repeated
+    if is_without and not has_erased and vault.configuration.mode == EXTERNAL:
         lines.append(_NOT_LOOKED_AT)
     if found.may_be_without_user:
         lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.may_have_ids else _WITHOUT_IDS))
