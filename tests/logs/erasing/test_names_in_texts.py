@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import deltalake
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.core.identifiers import UserType
-from armnesia.logs.erasing import People, SourceState
+from armnesia.logs import open_source
+from armnesia.logs.erasing import People, SourceState, open_eraser
 from armnesia.logs.erasing.names_in_texts import named_in
 from tests.logs.erasing.test_parquet_files import eraser_of
 
@@ -19,6 +22,9 @@ UUID = "550e8400-e29b-41d4-a716-446655440000"
 ROWS = pa.table({"action": ["A", "B"], "reward": [1, 0], "user": ["bob", "eve"]})
 
 FOUND = [
+    ("ann-7000", "8;ann-70008;bob-7001"),
+    ("bob-7001", "8;ann-70008;bob-7001"),
+    ("j\u00fcrgen9", "8;ann-70009;j\u00fcrgen9"),
     ("u-1047", "export-2026-03-01-12-30-00-part-0001-of-0010-u-1047.parquet"),
     ("u-1047", "u-1047-export-2026-03-01-12-30-00-part-0001-of-0010.parquet"),
     (f"user-{UUID}", f"export-user-{UUID}.parquet"),
@@ -124,6 +130,22 @@ def test_names_of_everything_in_a_folder_count(tmp_path: Path, make: Callable[[P
     make(tmp_path)
     assert is_named(tmp_path, "zed-alice77")
     assert not is_named(tmp_path / "a.parquet", "zed-alice77"), "others may be sources of their own"
+
+
+def test_values_of_an_enum_of_polars_are_said(tmp_path: Path) -> None:
+    """They are in the metadata of all files, whatever rows these have."""
+    names = ["ann-7000", "bob-7001", "eve-7002"]
+    (tmp_path / "files").mkdir()
+    rows = {"action": ["A", "B"], "reward": [1, 0], "user": names[1:]}
+    frame = pl.DataFrame(rows, schema_overrides={"user": pl.Enum(names)})
+    frame.write_parquet(tmp_path / "files" / "a.parquet")
+    assert is_named(tmp_path / "files", "ann-7000")
+    assert not is_named(tmp_path / "files", "ann-700")
+    deltalake.write_deltalake(str(tmp_path / "table"), frame.to_arrow())
+    source = open_source(f"delta:{tmp_path / 'table'}", action="action", reward="reward", whole_rows=False)
+    eraser = open_eraser(source)
+    people = People.named(["ann-7000"], UserType.TEXT)
+    assert eraser.purge(eraser.empty_plan(), people, ignore_retention=True).state != SourceState.PURGED
 
 
 @pytest.mark.parametrize(("name", "text"), [each for each in FOUND if "%" not in each[1]])

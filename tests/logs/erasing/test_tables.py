@@ -908,6 +908,7 @@ def assert_named(found: Any) -> None:
     [
         "CREATE INDEX heavy ON clicks (action) WHERE user = '{}'",
         "CREATE TRIGGER heavy AFTER INSERT ON clicks WHEN new.user = '{}' BEGIN SELECT 1; END",
+        "CREATE VIEW heavy AS SELECT * FROM clicks WHERE user = '{}'",
     ],
 )
 def test_a_definition_of_sqlite_that_names_somebody_is_told(sqlite: SqliteStore, definition: str) -> None:
@@ -927,6 +928,48 @@ def test_a_constraint_of_postgres_that_names_somebody_is_told(postgres: Postgres
         )
     assert_named(purged(postgres, PEOPLE))
     assert purged(postgres, People.named([name_of(2)])).state == SourceState.PURGED
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "COMMENT ON TABLE {schema}.clicks IS 'such as {name}'",
+        "COMMENT ON COLUMN {schema}.clicks.\"user\" IS 'such as {name}'",
+        'ALTER TABLE {schema}.clicks ADD COLUMN "of {name}" integer',
+        "ALTER TABLE {schema}.clicks ADD COLUMN kind integer DEFAULT length('{name}')",
+        "CREATE TYPE {schema}.people AS ENUM ('x', '{name}');"
+        " ALTER TABLE {schema}.clicks ADD COLUMN other {schema}.people[]",
+        "CREATE DOMAIN {schema}.people AS text CHECK (VALUE <> '{name}');"
+        " ALTER TABLE {schema}.clicks ADD COLUMN other {schema}.people",
+        'CREATE INDEX "of {name}" ON {schema}.clicks (action)',
+        "CREATE POLICY hidden ON {schema}.clicks USING (\"user\" <> '{name}')",
+        'CREATE POLICY "of {name}" ON {schema}.clicks USING (true)',
+        "CREATE VIEW {schema}.heavy AS SELECT * FROM {schema}.clicks WHERE \"user\" = '{name}'",
+        "CREATE RULE heavy AS ON INSERT TO {schema}.clicks WHERE new.\"user\" = '{name}' DO INSTEAD NOTHING",
+        'CREATE TABLE {schema}."of {name}" () INHERITS ({schema}.clicks)',
+    ],
+)
+def test_what_the_catalogue_of_postgres_says_of_somebody_is_told(
+    postgres: PostgresStore, definition: str
+) -> None:
+    postgres.with_parts(2)
+    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+        connection.execute(definition.format(schema=postgres.schema, name=name_of(1)))
+    assert_named(purged(postgres, PEOPLE))
+    assert purged(postgres, People.named([name_of(2)])).state == SourceState.PURGED
+
+
+def test_labels_of_the_type_of_users_in_postgres_are_told(postgres: PostgresStore) -> None:
+    postgres.with_parts(1)
+    names = ", ".join(f"'{name}'" for name in sorted({row[0] for row in postgres.rows() if row[0]}))
+    schema = postgres.schema
+    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+        connection.execute(f"CREATE TYPE {schema}.people AS ENUM ({names})")
+        connection.execute(
+            f'ALTER TABLE {schema}.clicks ALTER COLUMN "user" TYPE {schema}.people'
+            f' USING "user"::text::{schema}.people'
+        )
+    assert_named(purged(postgres, PEOPLE))
 
 
 def test_a_purge_clears_samples_also_if_others_deleted_the_rows(sqlite: SqliteStore) -> None:
@@ -955,3 +998,20 @@ def test_a_table_of_sqlite_with_a_point_in_its_name_is_erased(sqlite: SqliteStor
     assert plan is not None
     eraser.apply(plan, PEOPLE)
     assert eraser.purge(plan, PEOPLE).state == SourceState.PURGED
+
+
+def test_a_trigger_of_postgres_that_keeps_the_rows_is_said(postgres: PostgresStore) -> None:
+    rows, schema = postgres.with_parts(1), postgres.schema
+    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+        connection.execute(
+            f"CREATE FUNCTION {schema}.keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+        )
+        connection.execute(
+            f"CREATE TRIGGER kept BEFORE DELETE ON {schema}.clicks"
+            f" FOR EACH ROW EXECUTE FUNCTION {schema}.keep()"
+        )
+    plan = postgres.eraser().plan(PEOPLE)
+    assert plan is not None
+    with pytest.raises(InvalidLogError, match="a trigger or rule of the table keeps the rows; nothing was"):
+        postgres.eraser().apply(plan, PEOPLE)
+    assert in_order(postgres.rows()) == in_order(rows)

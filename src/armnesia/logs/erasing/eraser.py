@@ -10,6 +10,7 @@ from armnesia.logs.lakes.snapshot import reason_of
 
 BLOCKS = "the file system may keep blocks of the old files until they are overwritten"
 """What remains of any file that was removed or replaced."""
+OTHER_COLUMNS = "names in other columns of rows that stay are not looked for"
 
 
 class SourceEraser(Protocol):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.columns import Columns
-from armnesia.logs.erasing.eraser import BLOCKS, not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.eraser import BLOCKS, OTHER_COLUMNS, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.lake_contents import named_in_present_files
 from armnesia.logs.erasing.names_in_files import checksum, names_in
 from armnesia.logs.erasing.parquet_dictionaries import named_in_dictionaries
@@ -205,12 +205,12 @@ def those_that_hold(sentences: Mapping[str, object]) -> list[str]:
 def copies_of(is_local: bool, *others: str) -> tuple[str, ...]:
     """What a purge cannot reach, of a table on this machine or in an object store.
 
-    >>> copies_of(False, "clones")
-    ('copies of the table remain: clones, versions of the object store, backups',)
+    >>> copies_of(False, "clones")[1]
+    'copies of the table remain: clones, versions of the object store, backups'
     """
     kept = "snapshots of the file system" if is_local else "versions of the object store"
     copies = f"copies of the table remain: {', '.join((*others, kept, 'backups'))}"
-    return (BLOCKS, copies) if is_local else (copies,)
+    return (OTHER_COLUMNS, BLOCKS, copies) if is_local else (OTHER_COLUMNS, copies)
 
 
 def retention_in(seconds: float) -> timedelta | None:

@@ -22,6 +22,7 @@ _SHORTEST_NAME, _SHORTEST_NUMBER = 3, 5
 _SHORTEST_PART = 7
 """Numbers of fewer digits that are part of a word stand there by chance; files are numbered."""
 _NUMBER = re.compile(r"[+-]?(\d+)\.?0*")
+_COUNTED = re.compile(rb"([0-9]{1,9});")
 _AT_ONCE = 50_000
 """What may be names and is looked up together: a long text has many."""
 
@@ -79,10 +80,25 @@ def _names_in(text: str) -> Iterator[str]:
         yield from filter(_is_long, (text.strip(), *map(str.strip, _LISTS.split(text))))
         yield from filter(_is_long, _in_a_row(_WORD, text))
         yield from filter(_is_long_part, _in_a_row(_PIECE, text))
+        yield from _counted_items(text)
     else:
         yield from filter(_is_long, (text.strip(),))
         for each in set(texts_in(inner)):
             yield from _names_in(each)
+
+
+def _counted_items(text: str) -> list[str]:
+    """The items of a text that says the length of each before it, as polars writes the values of an Enum.
+
+    >>> _counted_items("3;ann7;bob-700"), _counted_items("3;anna")
+    (['ann', 'bob-700'], [])
+    """
+    rest, found = text.encode(errors="surrogatepass"), []
+    while match := _COUNTED.match(rest):
+        end = match.end() + int(match[1])
+        found.append(rest[match.end() : end].decode(errors="replace"))
+        rest = rest[end:] if end <= len(rest) else b"?"
+    return [] if rest else found
 
 
 def _in_a_row(pattern: re.Pattern[str], text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError, Unsupported
 from armnesia.core.files import may_write, stamp_if_there, sync_folder
 from armnesia.core.messages import counted
 from armnesia.logs.columns import Columns
-from armnesia.logs.erasing.eraser import BLOCKS, not_applied, rows_changed, rows_left
+from armnesia.logs.erasing.eraser import BLOCKS, OTHER_COLUMNS, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.file_swaps import (
     changed,
     check_swap,
@@ -41,6 +41,7 @@ from armnesia.logs.files.source import FileSource
 
 _KIND = "parquet"
 _REMAINS = (
+    OTHER_COLUMNS,
     BLOCKS,
     "copies of the files remain: snapshots of the file system, versions of an object store, backups",
 )

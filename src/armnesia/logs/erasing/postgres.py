@@ -10,7 +10,7 @@ from typing import Any
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.columns import quoted
-from armnesia.logs.erasing.eraser import not_applied, rows_left
+from armnesia.logs.erasing.eraser import OTHER_COLUMNS, not_applied, rows_left
 from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
@@ -76,13 +76,40 @@ _DEFINITIONS = """
     WITH RECURSIVE tree (oid) AS (
         SELECT %s::regclass::oid
         UNION SELECT inhrelid FROM pg_inherits JOIN tree ON inhparent = tree.oid
+    ), types (oid) AS (
+        SELECT atttypid FROM tree JOIN pg_attribute ON attrelid = tree.oid
+        UNION SELECT part FROM types JOIN pg_type ON pg_type.oid = types.oid,
+            LATERAL (VALUES (typbasetype), (typelem)) AS parts (part)
+    ), constraints (oid) AS (
+        SELECT own.oid FROM pg_constraint AS own
+        WHERE conrelid IN (SELECT oid FROM tree) OR contypid IN (SELECT oid FROM types WHERE oid <> 0)
+    ), described (oid) AS (
+        SELECT oid FROM tree UNION SELECT oid FROM types UNION SELECT oid FROM constraints
+        UNION SELECT indexrelid FROM tree JOIN pg_index ON indrelid = tree.oid
+        UNION SELECT own.oid FROM tree JOIN pg_trigger AS own ON tgrelid = tree.oid
+        UNION SELECT own.oid FROM tree JOIN pg_policy AS own ON polrelid = tree.oid
     )
-    SELECT pg_get_constraintdef(own.oid) FROM tree JOIN pg_constraint AS own ON conrelid = tree.oid
+    SELECT pg_get_constraintdef(oid) FROM constraints
+    UNION SELECT conname FROM constraints JOIN pg_constraint USING (oid)
     UNION SELECT pg_get_indexdef(indexrelid) FROM tree JOIN pg_index ON indrelid = tree.oid
     UNION SELECT pg_get_triggerdef(own.oid) FROM tree JOIN pg_trigger AS own ON tgrelid = tree.oid
     UNION SELECT pg_get_expr(adbin, adrelid) FROM tree JOIN pg_attrdef ON adrelid = tree.oid
+    UNION SELECT attname FROM tree JOIN pg_attribute ON attrelid = tree.oid AND attnum > 0
+    UNION SELECT relname FROM tree JOIN pg_class USING (oid)
+    UNION SELECT pg_get_expr(relpartbound, oid) FROM tree JOIN pg_class USING (oid)
+    UNION SELECT typname FROM types JOIN pg_type USING (oid)
+    UNION SELECT enumlabel FROM types JOIN pg_enum ON enumtypid = types.oid
+    UNION SELECT concat_ws(' ', polname, pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid))
+        FROM tree JOIN pg_policy ON polrelid = tree.oid
+    UNION SELECT pg_get_ruledef(objid) FROM tree JOIN pg_depend ON refobjid = tree.oid
+        WHERE refclassid = 'pg_class'::regclass AND classid = 'pg_rewrite'::regclass
+    UNION SELECT description FROM described JOIN pg_description ON objoid = described.oid
 """
-"""The constraints, indexes, triggers and defaults of the table and of those whose rows it shows."""
+"""What the catalogue says of the table and of those whose rows it shows, and of their columns' types.
+
+Constraints, indexes, triggers, defaults, policies, rules and views that read it, by name and definition;
+names of columns and partitions; labels of enumerations; comments.
+"""
 _HEIRS_WITH_COLUMNS = """
     WITH RECURSIVE tree (oid) AS (
         SELECT %(table)s::regclass::oid
@@ -134,6 +161,7 @@ _COPIES = (
     "samples of the planner (pg_statistic) may name people until VACUUM FULL pg_statistic; those of columns"
     " with SET STATISTICS 0, which ANALYZE does not take again, also after it",
     "other tables that hold names, and backups, remain",
+    OTHER_COLUMNS,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.core.files import may_write
 from armnesia.logs.columns import quoted
-from armnesia.logs.erasing.eraser import not_applied
+from armnesia.logs.erasing.eraser import OTHER_COLUMNS, not_applied
 from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
@@ -27,8 +27,11 @@ _FUNCTION = "armnesia_is_erased"
 _DIGEST_BYTES = 8
 _SAMPLES = ("sqlite_stat3", "sqlite_stat4")
 """Tables of the planner with values of columns."""
-_DEFINITIONS = "SELECT sql FROM main.sqlite_master WHERE tbl_name = ? COLLATE NOCASE AND sql IS NOT NULL"
-"""The table, its indexes and its triggers, as they were created."""
+_DEFINITIONS = """
+    SELECT sql FROM main.sqlite_master
+    WHERE (tbl_name = ? COLLATE NOCASE OR type IN ('view', 'trigger')) AND sql IS NOT NULL
+"""
+"""The table and its indexes, and all views and triggers, as they were created."""
 _UNUSED = "unused space of the database file, and its write-ahead log, may hold the rows until it is purged"
 _RENUMBERED = (
     "unused space of the database file may hold the rows: this version of SQLite would give the rows of"
@@ -37,6 +40,7 @@ _RENUMBERED = (
 _COPIES = (
     "other tables that hold names, and copies of the database file, remain",
     "the file system may keep blocks of the old file until they are overwritten",
+    OTHER_COLUMNS,
 )
 
 

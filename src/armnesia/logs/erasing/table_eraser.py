@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Generic, TypeVar
 
+from armnesia.core.errors import InvalidLogError
 from armnesia.logs.erasing.eraser import rows_changed, rows_left
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
@@ -13,8 +14,9 @@ from armnesia.logs.tables.source import TableSource
 
 Connection = TypeVar("Connection")
 NAMED_BY_DEFINITION = (
-    "the definition of the table, an index, a constraint or a trigger of it has a word that is a name of"
-    " somebody who was forgotten: create it again without the name"
+    "what the database says of the table has a word that is a name of somebody who was forgotten: its"
+    " definition, comments, types and partitions, an index, constraint, policy or trigger, or a view; create"
+    " it again without the name"
 )
 
 
@@ -74,6 +76,11 @@ class TableEraser(ABC, Generic[Connection]):
         connection.execute(f"DELETE FROM {self._read} WHERE {condition}", tuple(parameters))
         self._finish_triggers(connection)
         if self._checksum(connection, "true", ()) != others:
+            if self._checksum(connection, condition, parameters)[0]:
+                raise InvalidLogError(
+                    f"source {self._location!r} cannot be erased from: a trigger or rule of the table keeps"
+                    " the rows; nothing was changed"
+                )
             raise rows_changed(self._location, "nothing was changed")
 
     def _finish_triggers(self, connection: Connection) -> None:
