@@ -79,7 +79,7 @@ class TableEraser(ABC, Generic[Connection]):
             if self._checksum(connection, condition, parameters)[0]:
                 raise InvalidLogError(
                     f"source {self._location!r} cannot be erased from: a trigger or rule of the table keeps"
-                    " the rows; nothing was changed"
+                    " the rows, or brings them back; nothing was changed"
                 )
             raise rows_changed(self._location, "nothing was changed")
 
