@@ -325,7 +325,7 @@ def test_triggers_of_postgres_that_run_at_the_commit_are_noticed(
     before = in_order(postgres.rows())
     plan = postgres.eraser().plan(PEOPLE)
     assert plan is not None
-    with pytest.raises(InvalidLogError, match="would not stay the same; nothing was changed"):
+    with pytest.raises(InvalidLogError, match=r"(would not stay the same|or brings them back); nothing was"):
         postgres.eraser().apply(plan, PEOPLE)
     assert in_order(postgres.rows()) == before
 
@@ -364,7 +364,7 @@ def test_columns_that_only_an_inheriting_table_has_are_compared(postgres: Postgr
         connection.execute(f"CREATE TRIGGER {trigger} FOR EACH ROW EXECUTE FUNCTION {postgres.schema}.note()")
     plan = postgres.eraser().plan(PEOPLE)
     assert plan is not None
-    with pytest.raises(InvalidLogError, match=r"(would not stay the same|or brings them back); nothing was changed"):
+    with pytest.raises(InvalidLogError, match="would not stay the same; nothing was changed"):
         postgres.eraser().apply(plan, PEOPLE)
     with postgres.connected() as connection:
         connection.execute(f'DROP TRIGGER more ON {postgres.schema}."of May"')
