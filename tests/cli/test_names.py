@@ -101,6 +101,7 @@ def test_people_without_rows_need_no_such_warning(run: Any) -> None:
         ("u\tann\nv\tbob\n", None, "names has a tab in every line"),
         ("u,ann\nv,bob\n", None, "names has 2 columns; choose one with --column"),
         ("u,ann\nv,bob\n", "w", "names has no column 'w' in its first line"),
+        ("u,u\nann,bob\n", "u", "names has more than one column 'u' in its first line"),
         ("", None, "names must name at least one"),
         ("  \n\t\n", None, "names must name at least one"),
         ("u,ann\n\nv,\n", "ann", "per line; line 3 names none"),

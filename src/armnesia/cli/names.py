@@ -76,6 +76,8 @@ def names_in(file: Path, column: str | None, option: str, what: str) -> list[str
             if column is not None:
                 if column not in row:
                     raise InvalidInputError(f"{where} has no column {column!r} in its first line")
+                if row.count(column) > 1:
+                    raise InvalidInputError(f"{where} has more than one column {column!r} in its first line")
                 place = row.index(column)
                 continue
             if width > 1:

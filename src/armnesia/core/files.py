@@ -78,6 +78,17 @@ def read_plain(path: str | PathLike[str], largest: int = 1 << 24) -> bytes:
     return data
 
 
+def refuse_null_characters(path: str | PathLike[str]) -> None:
+    """Refuse what the operating system takes for no path.
+
+    >>> refuse_null_characters("a" + chr(0))
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: a path must have no null character; got 'a\\x00'
+    """
+    if "\0" in str(path):
+        raise InvalidInputError(f"a path must have no null character; got {str(path)!r}")
+
+
 def check_new_file(path: str | PathLike[str]) -> None:
     """Refuse a file that exists, or that cannot be made, before an operation does anything.
 
@@ -85,6 +96,7 @@ def check_new_file(path: str | PathLike[str]) -> None:
     Traceback (most recent call last):
     armnesia.core.errors.InvalidInputError: the file must be in a folder that exists; no-such-folder does not
     """
+    refuse_null_characters(path)
     file = Path(path)
     if file.exists():
         raise InvalidInputError(f"the file must be a new one; {file} exists already")
@@ -99,6 +111,7 @@ def check_new_folder(path: str | PathLike[str]) -> None:
     armnesia.core.errors.InvalidInputError: the new folder must be in a folder that exists; no-such-folder
     does not
     """
+    refuse_null_characters(path)
     folder = Path(path)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InvalidInputError(f"the folder must be a new one; {folder} exists already and is not empty")
@@ -140,6 +153,7 @@ def atomic_write(path: str | PathLike[str], *, mode: int = 0o666, replace: bool 
     ...     exists_in_the_block, target.read_text()
     (False, '1 2 3')
     """
+    refuse_null_characters(path)
     path = Path(path)
     if not replace and os.path.lexists(path):  # before the work of the block; the link below checks again
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))

@@ -55,7 +55,12 @@ def label_text(value: Any) -> str | None:
     ('23:59:59.5', 'ann', None)
     """
     if type(value) is str or type(value) is int:  # nearly always
-        return str(value)
+        try:
+            return str(value)
+        except ValueError:  # Python does not write integers of very many digits
+            raise InvalidInputError(
+                "an integer that is a name, an id or an action must have at most 4,300 digits; got more"
+            ) from None
     plain = plain_times(value).tolist() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(plain, list | tuple | dict):
         return str(plain)

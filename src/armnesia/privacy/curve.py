@@ -9,6 +9,7 @@ relative. Every function rounds to the safe side of that.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -131,6 +132,8 @@ def check_epsilon(epsilon: float) -> None:
     """Refuse a value that is not a privacy loss."""
     if not isinstance(epsilon, _REAL) or not epsilon >= 0:
         raise InvalidInputError(f"epsilon must be 0 or more; got {epsilon!r}")
+    if epsilon > sys.float_info.max and epsilon != math.inf:  # an integer of any size
+        raise InvalidInputError("epsilon must be a float, or inf; got a larger integer")
 
 
 def check_delta(delta: float) -> None:

@@ -1,5 +1,6 @@
 """Ctrl-C during `forget`: the command says whether the request is done. Commands that read change nothing."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from armnesia.vault import Vault
 from tests.cli.examples import COLUMNS, USER_COLUMN, contents
+from tests.vault.raw_vaults import raising
 
 FORGET = ("forget", "--user", "u1", "--certificate", "u1.json")
 
@@ -47,6 +49,22 @@ def test_after_it_the_entry_is_named(run: Any, vault: Path, monkeypatch: pytest.
     assert again.err == f"{forgotten} the certificate file may be missing: run the same command again\n"
     assert run(*FORGET).code == 0
     assert Path("u1.json").exists()
+
+
+def test_a_full_disk_after_the_commit_is_no_refusal(
+    run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by `armnesia forget > /dev/full`."""
+    with monkeypatch.context() as patched:
+        full = OSError(errno.ENOSPC, "No space left on device")
+        patched.setattr("armnesia.cli.vault.forget.print_result", raising(full))
+        stopped = run("forget", "--user", "u1")
+        previewed = run("forget", "--user", "u2", "--dry-run")
+    entry = run("forget", "--user", "u1", "--json").json["sequence"]
+    assert stopped.code == 1
+    assert f"No space left on device; forgotten by ledger entry {entry}; run the same" in stopped.err
+    assert previewed.code == 2
+    assert "forgotten" not in previewed.err
 
 
 def test_the_erasure_at_the_sources_may_be_missing(

@@ -213,7 +213,7 @@ def test_a_database_that_others_write_to_is_refused_in_a_sentence(
     ("trigger", "reason"),
     [
         ("DELETE FROM clicks WHERE page = 'page-1'", "would not stay the same; nothing was changed"),
-        ("INSERT INTO clicks VALUES (old.user, old.action, 0, '')", "or brings them back; nothing was changed"),
+        ("INSERT INTO clicks VALUES (old.user, old.action, 0, '')", "brings them back; nothing was changed"),
         ("UPDATE clicks SET reward = 1 WHERE user IS NULL", "would not stay the same; nothing was changed"),
         ("UPDATE clicks SET page = 'page-2' WHERE page = 'page-1'", "not stay the same; nothing was changed"),
         ("UPDATE clicks SET page = 1.0 WHERE page = 1", "would not stay the same; nothing was changed"),

@@ -11,11 +11,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultBusyError, VaultError
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, InvalidLogError, VaultBusyError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place, fresh_place
-from tests.vault.raw_vaults import LOG, dumped, filled
+from tests.vault.raw_vaults import LOG, Snapshot, dumped, filled
 
 
 def test_an_export_replaces_an_older_one_and_nothing_else(place: Place, tmp_path: Path) -> None:
@@ -270,3 +270,57 @@ def test_a_vault_without_actions_forgets_nobody_and_says_so(place: Place) -> Non
         done = vault.forget(users=["ann"])
         assert (done.records, done.certificate.summary()["kind"]) == (0, "nothing_held")
         assert vault.verify().holds
+
+
+@pytest.mark.parametrize(
+    "mistaken",
+    [
+        lambda vault: vault.ledger(after=2**70),
+        lambda vault: vault.ledger(after=-(2**70)),
+        lambda vault: vault.ledger(most=2**70),
+        lambda vault: vault.certificate_of_entry(2**70),
+        lambda vault: vault.deletion(2**70),
+        lambda vault: vault.finish(since=2**70),
+        lambda vault: vault.forget(users=[10**5000]),
+        lambda vault: vault.ingest(
+            {"action": ["A"], "reward": [1], "who": [10**5000], "id": [9]}, user="who", id="id"
+        ),
+        lambda vault: vault.forget(users=["ann"], epsilon=10**400, delta=0),
+        lambda vault: vault.change_policy(max_epsilon=10**400),
+        lambda vault: vault.export("a\0"),
+        lambda vault: vault.back_up("a\0"),
+        lambda vault: vault.save_certificates("a\0", users=["ann"]),
+        lambda vault: vault.copy_to("sqlite:///a\0"),
+        lambda vault: Vault.open("sqlite:///a\0"),
+    ],
+)
+def test_numbers_and_paths_that_nothing_takes_are_refused_in_words(
+    sqlite_place: Place, mistaken: Callable[[Vault], object]
+) -> None:
+    with filled(sqlite_place) as vault:
+        head = vault.head
+        with pytest.raises(ArmnesiaError) as refused:
+            mistaken(vault)
+        assert "\n" not in str(refused.value)
+        assert vault.head == head
+        assert vault.verify().holds
+
+
+def test_a_key_file_has_one_pinned_head_by_every_name(sqlite_place: Place, tmp_path: Path) -> None:
+    """A link to it is no other key file, and a rotation writes into the file itself."""
+    place, link = sqlite_place, tmp_path / "link.keys"
+    filled(place).close()
+    link.symlink_to(place.keys)
+    with place.open() as vault:
+        backup = Snapshot(place, vault, tmp_path)
+    with Vault.open(place.url, keys=link) as vault:
+        vault.forget(users=["ann"])
+        vault.rotate_digest_key()
+    assert link.is_symlink()
+    with place.open() as vault:
+        assert vault.verify().holds
+    assert not link.with_name("link.keys.head").exists()
+    backup.put_back()
+    for keys in (link, place.keys):
+        with pytest.raises(VaultError, match="older than its pinned head"):
+            Vault.open(place.url, keys=keys)

@@ -144,6 +144,10 @@ PAIRS = [
     ("ann@ex.org", "<ann@ex.org>"),
     ("ann@ex.org", "ann%40ex.org"),
     ("j\u00fcrgen", "j%C3%BCrgen"),
+    ("j\u00fcrgen", "j%c3%bcrgen"),
+    ("ann/x", "ann%2fx"),
+    ("0", "-0.0"),
+    ("0.0", "-0"),
     ("ann@m\u00fcnchen.de", "ann@xn--mnchen-3ya.de"),
     *(
         ("6f9619ff-8b86-d011-b42d-00c04fc964ff", other)

@@ -30,7 +30,7 @@ from armnesia.core.errors import (
     VaultError,
 )
 from armnesia.core.files import check_new_file
-from armnesia.core.messages import counted, listed
+from armnesia.core.messages import counted, listed, system_failure
 from armnesia.unlearners import UNLEARNERS, JointRelease
 from armnesia.vault import EXTERNAL, SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
 from armnesia.vault.ledger.certificate_text import LATER_ROWS
@@ -48,6 +48,7 @@ _GIVEN = "The rows were given, not looked up at the sources: run armnesia verify
 _NOT_LOOKED_AT = (
     "Rows that came to the sources since they were ingested were not looked at: run armnesia ingest."
 )
+_UNCHANGED = "nothing was changed"
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
 
@@ -154,12 +155,17 @@ def forget(
 def _saying_what_was_done(
     options: VaultOptions, named: Mapping[str, Any], steps: Sequence[str], dry_run: bool
 ) -> Iterator[None]:
-    """Say after Ctrl-C whether the request is done, and that the steps after it may not be."""
+    """Say after Ctrl-C, or a failure of the system, whether the request is done, and the steps after it."""
     try:
         yield
     except KeyboardInterrupt:
-        done = "nothing was changed" if dry_run else _what_was_done(options, named, steps)
+        done = _UNCHANGED if dry_run else _what_was_done(options, named, steps)
         raise Interrupted(f"interrupted; {done}") from None
+    except OSError as error:  # such as a full disk that the output is written to
+        done = _UNCHANGED if dry_run else _what_was_done(options, named, steps)
+        if done == _UNCHANGED:
+            raise
+        raise UnfinishedError(f"{system_failure(error)}; {done}") from None
 
 
 def _what_was_done(options: VaultOptions, named: Mapping[str, Any], steps: Sequence[str]) -> str:
@@ -169,7 +175,7 @@ def _what_was_done(options: VaultOptions, named: Mapping[str, Any], steps: Seque
     except (ArmnesiaError, KeyboardInterrupt):
         return "the request may be done; run the same command again to see: nothing is done twice"
     if entry is None:
-        return "nothing was changed"
+        return _UNCHANGED
     missing = f"{' and '.join(steps)} may be missing: " if steps else ""
     return f"forgotten by ledger entry {entry}; {missing}run the same command again"
 

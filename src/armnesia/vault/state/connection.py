@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultBusyError, VaultError, refuse_first
+from armnesia.core.files import refuse_null_characters
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
@@ -247,13 +248,19 @@ class VaultConnection:
 
 
 def keys_path_of(url: str, keys: str | Path | None) -> Path:
-    """Where the keys are: as given, or where the database has them by default."""
+    """Where the keys are: as given, or where the database has them by default.
+
+    Where a link leads, if it is one: the pinned head is beside the keys, and must be the same one by every
+    name; and new keys are written into the file itself, not in the place of a link to it.
+    """
     if keys is not None:
+        refuse_null_characters(keys)
         if not Path(keys).name or os.path.isdir(keys):
             raise InvalidInputError(f"keys must be a file; got the folder {str(keys)!r}")
-        return Path(keys)
-    path: Path = database_module(url).default_keys_path(url)
-    return path
+        path = Path(keys)
+    else:
+        path = database_module(url).default_keys_path(url)
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def pinned_head_of(keys_path: Path) -> PinnedHead:

@@ -216,7 +216,7 @@ def _simpler_spellings(name: str) -> Iterator[str]:
 
 
 def has_control_characters(name: str) -> bool:
-    """Whether a name has control characters, or begins or ends with an invisible one: it was read wrongly.
+    """Whether a name was read wrongly: it has control characters, or an invisible one at its begin or end.
 
     Within a name, scripts such as that of Persian have invisible characters.
 
@@ -224,7 +224,7 @@ def has_control_characters(name: str) -> bool:
     (False, True)
     """
     categories = [] if name.isprintable() else list(map(unicodedata.category, name))
-    return "Cc" in categories or "Cf" in (*categories[:1], *categories[-1:])
+    return not {"Cc", "Zl", "Zp"}.isdisjoint(categories) or "Cf" in (*categories[:1], *categories[-1:])
 
 
 def _unwrapped(name: str) -> Iterator[str]:
@@ -349,7 +349,9 @@ def _as_address(name: str) -> Iterator[str]:
     """The name as addresses of the web have it."""
     if "@" in name:
         yield f"{_MAIL}{name}"
-    yield quote(name, safe="", errors="replace")
+    encoded = quote(name, safe="", errors="replace")
+    yield encoded
+    yield _ESCAPED.sub(lambda found: found[0].lower(), encoded)
     if not name.isascii():
         with suppress(UnicodeError):
             local, at, domain = name.rpartition("@")

@@ -70,16 +70,18 @@ def _integers(name: str) -> set[tuple[str, str]]:
         if len(fraction) <= places:
             found.add((match[1], match[2] + fraction.ljust(places, "0")))
     return {
-        (sign.removeprefix("+"), digits.lstrip("0") or "0")
+        (sign.removeprefix("+") if significant else "", significant or "0")
         for sign, digits in found
         if len(digits) <= MOST_DIGITS
+        for significant in (digits.lstrip("0"),)
     }
 
 
 def _integer_spellings(sign: str, digits: str) -> Iterator[str]:
     fills, exponents = filled(digits), list(_with_exponent(digits))
     commas = f"{int(digits):,}" if len(digits) > 3 else ""
-    for before in (sign,) if sign else ("", "+"):
+    signs = ("", "+", "-") if digits == "0" else (sign,) if sign else ("", "+")
+    for before in signs:
         yield from (f"{before}{each}" for each in fills)
         yield from (f"{before}{each}.0" for each in fills)
         yield from (f"{before}{digits}{after}" for after in (".", ".00", ".000"))

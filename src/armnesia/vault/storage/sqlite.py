@@ -14,7 +14,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.files import refuse_null_characters
 from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
@@ -93,6 +94,7 @@ class SqliteDatabase(Database):
     erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
+        refuse_null_characters(path)
         self.location = path
         self._timeout = timeout
         self._checked_schema: object = None
@@ -478,6 +480,10 @@ class SqliteDatabase(Database):
             yield
         except sqlite3.Error as error:
             raise database_error(self.location, _meaning(error)) from None
+        except OverflowError as error:
+            if "SQLite INTEGER" not in str(error):
+                raise
+            raise InvalidInputError("a number of an entry, or how many, must fit into 64 bits") from None
         except UnicodeDecodeError as error:  # Python could not read what SQLite says, which quotes the file
             if not error.object.startswith(_MALFORMED):
                 raise
