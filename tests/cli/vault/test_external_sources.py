@@ -115,7 +115,10 @@ def test_rows_that_are_not_ingested_yet_are_mentioned(run: Any, log: Path, inges
     assert hint not in run("forget", "--user", "cem").out  # it was answered before
 
 
-def test_rows_that_are_erased_before_they_are_ingested_were_looked_at(run: Any, tmp_path: Path) -> None:
+def test_rows_that_are_erased_before_they_are_ingested_were_looked_at(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     logs = tmp_path / "logs"
     logs.mkdir()
     for name, user in (("a", "ann"), ("b", "cem")):

@@ -260,7 +260,7 @@ def keys_path_of(url: str, keys: str | Path | None) -> Path:
         path = Path(keys)
     else:
         path = database_module(url).default_keys_path(url)
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 
 def pinned_head_of(keys_path: Path) -> PinnedHead:
