@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 import armnesia
-from armnesia.cli.app import ARMS_COMMANDS, CERTIFICATE_COMMANDS, COMMANDS, UnloadedCommand
+from armnesia.cli.app import (
+    ARMS_COMMANDS,
+    CERTIFICATE_COMMANDS,
+    COMMANDS,
+    READING,
+    TOKEN_COMMANDS,
+    UnloadedCommand,
+)
 from tests.cli.commands import commands
 
 TABLE = {name: module for panel in COMMANDS.values() for name, module in panel.items()}
@@ -67,3 +74,9 @@ def test_an_unknown_command_is_refused(run: Any) -> None:
     refused = run("certificate", "frame")
     assert refused.code == 2
     assert "No such command 'frame'" in refused.err
+
+
+def test_commands_that_change_nothing_are_commands() -> None:
+    """A renamed one would be said to have changed something after Ctrl-C."""
+    groups = (*COMMANDS.values(), CERTIFICATE_COMMANDS, ARMS_COMMANDS, TOKEN_COMMANDS)
+    assert {name for group in groups for name in group} >= READING
