@@ -171,6 +171,8 @@ class KeyedMachine(RuleBasedStateMachine):
             release = unlearner.release(self._learner(page), self._statistics(page), request, budget)
             each = zip(self._offers(page), release.probabilities.tolist(), strict=True)
             possible[page] = {action for action, p in each if p > 0}
+            if not part and release.guarantee.level.sees_shape:  # what an earlier request released stays
+                possible[page] = {self.served[page]}
         return possible
 
     def _learner(self, page: str) -> Any:
