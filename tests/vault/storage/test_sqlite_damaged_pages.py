@@ -15,6 +15,8 @@ from tests.red_team.pages import pages_of
 from tests.vault.raw_vaults import change, filled, values
 
 SIZE = 4096
+LEAF = 13
+"""The first byte of a page with rows of a table."""
 READ_BACK = "what was written is not found again; nothing was changed"
 FREE = "list of free pages names some that are in use"
 
@@ -162,3 +164,32 @@ def test_requests_that_are_refused_among_others_are_not_looked_for(sqlite_place:
         done = vault.forget_many(requests)
         assert [isinstance(each, VaultError) for each in done] == [False, True, False, False]
         assert vault.verify().problems == ()
+
+
+def test_a_page_that_holds_a_copy_of_another_is_found_by_verify(sqlite_place: Place) -> None:
+    """No look-up leads to the copies, as docs/limits.md says; `verify` finds them, before and after."""
+    rows = range(1500)
+    log: dict[str, list[Any]] = {
+        "action": ["A", "B"] * 750,
+        "reward": [row % 2 for row in rows],
+        "who": [f"user-{row // 5}" for row in rows],
+        "id": list(rows),
+    }
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log, user="who", id="id")
+        digest = vault._connection.all_keys.owner_digest
+    data = bytearray(sqlite_place.path.read_bytes())
+    pages = {
+        page: bytes(data[(page - 1) * SIZE : page * SIZE]) for page in pages_of(sqlite_place.path)["record"]
+    }
+    copied, lost = [page for page, content in pages.items() if content[0] == LEAF][2:6:3]
+    names = [f"user-{number}" for number in range(300)]
+    person = next(name for name in names if digest(name) in pages[copied] and digest(name) not in pages[lost])
+    data[(lost - 1) * SIZE : lost * SIZE] = pages[copied]
+    sqlite_place.path.write_bytes(data)
+    with sqlite_place.open() as vault:
+        assert vault.verify().problems
+        vault.forget(users=[person])
+        owners = [bytes(owner) for (owner,) in values(vault, "SELECT owner FROM record NOT INDEXED") if owner]
+        assert digest(person) in owners, "otherwise the sentence in the limits is not needed any more"
+        assert vault.verify().problems
