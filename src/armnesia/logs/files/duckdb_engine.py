@@ -192,13 +192,15 @@ def _reason(message: str) -> str:
     >>> _reason('Invalid Input Error: Malformed JSON at byte 0 of input: unexpected character.  Input: "ann"')
     'Malformed JSON at byte 0 of input: unexpected character.'
     >>> _reason('Invalid Input Error: Invalid string encoding in "a.parquet": value "ann" is not UTF8!')
-    'Invalid string encoding in "a.parquet"'
+    'Invalid string encoding in "a.parquet": a column of text is not UTF-8; write the file again'
     """
     line = re.search(r"CSV Error on Line: (\d+)", message)
     if line is None:
         # After these words, a message quotes the value.
         first_line = re.split('  Input: |: value "', message.splitlines()[0])[0]
-        return first_line.partition("Error: ")[2] or "DuckDB cannot read it"
+        reason = first_line.partition("Error: ")[2] or "DuckDB cannot read it"
+        remedy = ": a column of text is not UTF-8; write the file again"
+        return reason + remedy if reason.startswith("Invalid string encoding") else reason
     columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if columns:
         return f"line {line[1]} has {columns[2]} columns where the header has {columns[1]}"
