@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.update import SetPartitionStatisticsUpdate
+from pyiceberg.table.update.snapshot import ManageSnapshots
 
 from armnesia.core.errors import InvalidLogError, UnsupportedError
 from armnesia.logs.erasing import Erasure, ErasurePlan, People, SourceState, iceberg, lake_eraser
@@ -237,6 +239,28 @@ def test_what_the_main_branch_declares_stays(lake: IcebergStore) -> None:
         main = lake.table().metadata.refs["main"]
         assert {name: getattr(main, name) for name in options} == options
         assert len(lake.table().snapshots()) == snapshots
+
+
+def test_files_stay_if_only_the_declaration_of_the_branch_cannot_be_put_back(
+    lake: IcebergStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deletion is committed by then: its files are those of the table."""
+    lake.append(made_rows(0))
+    table = lake.table()
+    head = table.current_snapshot().snapshot_id
+    table.manage_snapshots().create_branch(head, "main", min_snapshots_to_keep=2).commit()
+    plan = lake.eraser().plan(PEOPLE)
+    assert plan is not None
+
+    def overtaken(*_: Any) -> None:
+        raise CommitFailedException("another writer was first")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ManageSnapshots, "commit", overtaken)
+        with pytest.raises(InvalidLogError, match="another writer was first"):
+            lake.eraser().apply(plan, PEOPLE)
+    assert in_order(lake.rows()) == without(made_rows(0))
+    assert lake.eraser().apply(plan, PEOPLE).after is not None
 
 
 def test_statistics_of_partitions_go_with_their_snapshot(lake: IcebergStore) -> None:

@@ -20,7 +20,7 @@ _COMPARED = {"string", "byte", "short", "integer", "long", "date"}
 def partitions_with(source: DeltaSource, rows: Lookup, names: Collection[str]) -> str:
     """A condition on the columns of partitions, which all these rows satisfy; "" if there is none.
 
-    Values that are among the names are left out of it: the log would say them once more.
+    A column with a value that is one of the names is left out: the log would say it once more.
     """
     files = source.compared_files
     places = {name: place for place, (name, _) in enumerate(files.columns)}

@@ -23,12 +23,12 @@ def delete_rows(table: Any, condition: Any, properties: dict[str, str]) -> None:
     except BaseException:
         written.remove()
         raise
-    try:
-        with same_retention(table):
+    with same_retention(table):  # outside of what follows: if only this fails, the files are in use
+        try:
             transaction.commit_transaction()
-    except (CommitFailedException, ValidationException):  # after others, it may have been made
-        written.remove()
-        raise
+        except (CommitFailedException, ValidationException):  # after others, it may have been made
+            written.remove()
+            raise
 
 
 @contextmanager
