@@ -49,6 +49,7 @@ from armnesia.vault.storage.sqlite import SqliteDatabase
 from armnesia.vault.storage.sqlite_read_back import are_stored
 
 ACTIONS = ("A", "B", "C", "D", "E")
+SEARCHES = 5
 IN_A_ROW = 25
 RETRAINING = {
     "by a group-by": "SELECT arm, count(*), sum(units) FROM record GROUP BY arm",
@@ -370,6 +371,13 @@ def measure(name: str, url: str, keys: Path, logs: tuple[Path, Path], rows: int,
                 ours += some
                 theirs += others
                 processor = [processor[0] + middle - begin, processor[1] + time.process_time() - middle]
+        searches = {
+            number: [
+                timed(partial(vault.forget, users=[next(people) for _ in range(number)], search=True))
+                for _ in range(SEARCHES)
+            ]
+            for number in (1, 100)
+        }
         with database.reading() as session:
             again = {
                 way: statistics.mean(timed(partial(session.query, sql)) for _ in range(3))
@@ -382,6 +390,12 @@ def measure(name: str, url: str, keys: Path, logs: tuple[Path, Path], rows: int,
     print(f"  the same statements bare: {1000 * plain:.2f} ms; throughput ratio {plain / forgetting:.2f}")
     both = " and ".join(f"{1000 * seconds / len(ours):.2f} ms" for seconds in processor)
     print(f"  processor time of both, without waiting for the disk: {both}")
+    for number, times in searches.items():
+        spread = statistics.stdev(times) / len(times) ** 0.5
+        print(
+            f"  forget {number} and search the whole vault: {statistics.mean(times):.2f} s"
+            f" (standard error {spread:.2f})"
+        )
     for way, seconds in again.items():
         print(f"  retraining {way}: {seconds:.2f} s")
     print(f"  the faster of the two is {min(again.values()) / forgetting:,.0f} times a forget")

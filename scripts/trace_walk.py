@@ -51,7 +51,8 @@ _HERE = "--here"
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
     # The second read is after the commit: it looks for other spellings of the names, to mention them.
-    "forget": {"functions": 342, "files": 73, "reads": 2, "writes": 2, "signatures": 1},
+    # The third write only holds others back, while what was found in the file is compared with its lists.
+    "forget": {"functions": 360, "files": 76, "reads": 2, "writes": 3, "signatures": 1},
     "decide": {"functions": 104},
     "erase": {"functions": 525, "files": 91, "reads": 4, "writes": 4},
 }

@@ -4,12 +4,13 @@ import argparse
 import sys
 from itertools import islice
 
-from tests.red_team import crashes, decision_rows, flips, retired_keys, spellings, tampering
+from tests.red_team import copied_pages, crashes, decision_rows, flips, retired_keys, spellings, tampering
 from tests.red_team.attacks import Attack, Score, table
 
 ATTACKS: dict[str, tuple[Attack, int]] = {
     "bit flips in pages": (flips.pages, 2000),
     "bit flips in indexes, then an ingest": (flips.indexes, 400),
+    "pages in the place of others": (copied_pages.copied_pages, 600),
     "bit flips in keys": (flips.keys, 300),
     "bit flips in the pin": (flips.pin, 300),
     "bit flips in a certificate": (flips.certificates, 1000),

@@ -105,16 +105,17 @@ class Copy:
         """Open it."""
         return Vault.open(f"sqlite:///{self.path}", timeout=5, **options)
 
-    def verdict(self, what: str, victim: str) -> Trial:
+    def verdict(self, what: str, victim: str, *, search: bool = False) -> Trial:
         """Forget somebody, then verify: whether something false was signed, or a change passed unnoticed.
 
-        Both are done on the changed files, the forgetting on a copy of them.
+        Both are done on the changed files, the forgetting on a copy of them. With `search`, the request
+        searches the whole vault; if it finds something, it stays done, and nothing is signed.
         """
         spare = Copy(self.target, self.folder.with_name(f"{self.folder.name}-spare"))
         if spare.folder.exists():
             shutil.rmtree(spare.folder)
         shutil.copytree(self.folder, spare.folder)
-        forgotten = spare._forget(what, victim)
+        forgotten = spare._forget(what, victim, search=search)
         if forgotten.verdict is Verdict.MISSED:
             return forgotten
         return self._verify(what)
@@ -143,10 +144,10 @@ class Copy:
             return Trial(what, Verdict.MISSED, "; ".join(false))
         return Trial(what, Verdict.REFUSED if refused else Verdict.NO_EFFECT, refused)
 
-    def _forget(self, what: str, victim: str) -> Trial:
+    def _forget(self, what: str, victim: str, *, search: bool) -> Trial:
         try:
             with self.open() as vault:
-                done = vault.forget(users=[victim])
+                done = vault.forget(users=[victim], search=search)
         except ArmnesiaError as error:
             return Trial(what, Verdict.REFUSED, str(error))
         except Exception as error:

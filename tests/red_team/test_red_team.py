@@ -11,15 +11,18 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault.ledger import certificate_check
 from armnesia.vault.state import managed_records, similar_names
+from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.red_team import flips
 from tests.red_team.__main__ import ATTACKS, run
 from tests.red_team.attacks import Trial, Verdict, table
 from tests.red_team.pages import pages_of
 from tests.red_team.target import Target
 
+PLACES = "pages in the place of others"
 SHORT = {
     "bit flips in pages": 60,
     "bit flips in indexes, then an ingest": 8,
+    PLACES: 30,
     "bit flips in keys": 20,
     "bit flips in the pin": 20,
     "bit flips in a certificate": 60,
@@ -84,6 +87,12 @@ def test_without_tallies_a_damaged_index_gives_a_false_certificate(
     assert all(trial.verdict is Verdict.CAUGHT for trial in islice(forgotten_with_a_damaged_index(), 5))
     monkeypatch.setattr(managed_records, "remove_from_tallies", lambda *_: [])
     assert any("rows are left" in trial.detail for trial in forgotten_with_a_damaged_index())
+
+
+def test_without_a_search_copies_of_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: only what the indexes lead to is looked at."""
+    monkeypatch.setattr(SqliteDatabase, "holds_copies", lambda *_: False)
+    assert any("rows are left" in trial.detail for trial in run(PLACES, 60, seed=2).missed)
 
 
 def test_without_near_spellings_misspelt_people_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,8 @@ class DeletionSummary(TypedDict):
     level: str | None
     budget: dict[str, Any] | None
     erasure: str
+    searched: bool
+    """Whether all of the vault was searched afterwards, and nothing found."""
     source: NotRequired[str]
     """Of an external vault: how far the rows are erased at the sources."""
     source_steps: NotRequired[str | None]

@@ -291,13 +291,16 @@ class Vault:
         erase_at_source: bool = False,
         purge: bool = False,
         ignore_retention: bool = False,
+        search: bool = False,
     ) -> Forgotten:
         """Forget people, or single records by their id, permanently, with a certificate.
 
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
         `exactly` states that the names are meant as they are. `rows` is a log of exactly their rows, as
         another system has found them: an external vault then reads no source, and the certificate says so.
-        With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
+        With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went. With
+        `search`, the whole vault is read afterwards, and the certificate says that nothing is left of the
+        names anywhere in it; an `UnfinishedError` says that something is.
         """
         asked = RequestOptions(
             unlearner=unlearner,
@@ -313,9 +316,9 @@ class Vault:
                 raise InvalidInputError(
                     "purge and ignore_retention are about an erasure at the source: give erase_at_source, too"
                 )
-            return forget(self._connection, target, asked)
+            return forget(self._connection, target, asked, search=search)
         check_erasable(self._connection, target, purge=purge, ignore_retention=ignore_retention)
-        done = forget(self._connection, target, asked)
+        done = forget(self._connection, target, asked, search=search)
         try:
             erased = erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
         except (ArmnesiaError, OSError) as error:

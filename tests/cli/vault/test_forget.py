@@ -35,7 +35,8 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
     done = run("forget", "--user", "u1", "--certificate", "u1.json", "--json").json
     assert set(done) == {
         *("dry_run", "repeated", "named", "held", "not_held", "records", "counts", "served_before"),
-        *("served", "head", "sequence", "kind", "unlearner", "level", "budget", "erasure", "pending_because"),
+        *("served", "head", "sequence", "kind", "unlearner", "level", "budget", "erasure", "searched"),
+        "pending_because",
         *("erasure_steps", "fallback_because", "may_be_without_user", "certificate", "certificate_file"),
         "also_held",
     }

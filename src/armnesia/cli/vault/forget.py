@@ -81,6 +81,12 @@ def forget(
     ] = False,
     purge: Purge = False,
     ignore_retention: IgnoreRetention = False,
+    search: Annotated[
+        bool,
+        typer.Option(
+            help="Read the whole vault afterwards, and certify that nothing is left of them anywhere in it."
+        ),
+    ] = True,
     unlearner: Annotated[
         str | None,
         typer.Option(
@@ -125,6 +131,7 @@ def forget(
                     erase_at_source=erase_at_source,
                     purge=purge,
                     ignore_retention=ignore_retention,
+                    search=search,
                 )
             except PartlyErasedError as error:
                 print_erasures(error.erasures, as_json)
@@ -267,6 +274,7 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool, may_erase: bool
             change = f" in {number}; {changed} of them serve another arm now."
         first = f"Forgotten: {counted(done.records, 'record')}{change}"
     erased = f"{body['erasure']['state']}: {body['erasure']['covers']}"
+    erased += "; all of it was searched, and nothing is left" if done.certificate.searched else ""
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,

@@ -157,11 +157,14 @@ class CertificateDraft:
         *,
         head: Head,
         erasure: Erasure,
+        searched: bool = False,
         source: Mapping[str, Any] | None = None,
         issued: str | None = None,
         opening: Mapping[str, Any] | None = None,
     ) -> "Certificate":
         """Sign the certificate, with this state of erasure and the current time.
+
+        `searched` says that all of the vault was searched for everybody in the request, and nothing found.
 
         `head` is the head of the ledger in the same state that says which key is in use; `source` is what the
         ledger up to it says of the sources (`source_claim`).
@@ -173,7 +176,7 @@ class CertificateDraft:
         seeds = keyring.signing_keys
         version, public = len(seeds), signatures.public_key(seeds[-1])
         on_issue = {
-            "erasure": {"state": erasure, **self.body["erasure"]},
+            "erasure": {"state": erasure, **self.body["erasure"], **({"searched": True} if searched else {})},
             "issued": issued or utc_now(),
             "issued_at_head": str(head),
             "signing_key": {"version": version, "public": public},
@@ -242,6 +245,12 @@ class Certificate:
     def erasure(self) -> Erasure:
         """Whether the deleted bytes had left the database's files when the certificate was issued."""
         return "complete" if self.body["erasure"]["state"] == "complete" else "pending"
+
+    @property
+    def searched(self) -> bool:
+        """Whether all of the vault was searched for the people or records after the deletion."""
+        erasure = self.body.get("erasure")
+        return isinstance(erasure, Mapping) and erasure.get("searched") is True
 
     @property
     def source(self) -> Mapping[str, Any] | None:
@@ -466,9 +475,11 @@ class Certificate:
         parts = {"": (self.body, _BODY)} | {
             f"{name}.": (self.body.get(name), known) for name, known in _PARTS.items()
         }
+        searched = {"searched"} if self.searched else set[str]()
+        optional = {"": {"source"}, "erasure.": searched}  # of the source: `form_problems`
         for prefix, (part, known) in parts.items():
             found = set(part) if isinstance(part, Mapping) else known
-            found -= set() if prefix else {"source"}  # see `form_problems`
+            found = found - optional.get(prefix, set())
             for name in sorted(found ^ known):
                 yield f"the certificate {'must not have' if name in found else 'lacks'} {prefix}{name}"
 
@@ -517,6 +528,7 @@ class Certificate:
             "level": entry.get("level"),
             "budget": entry.get("budget"),
             "erasure": self.body["erasure"]["state"],
+            "searched": self.searched,
             **({"source": self.body["source"]["state"]} if "source" in self.body else {}),
         }
 

@@ -132,6 +132,11 @@ class Opening:
     place: int | None = None
     path: tuple[str, ...] = ()
 
+    @property
+    def is_of_whole_request(self) -> bool:
+        """Whether the request has no other name."""
+        return self.place is None and not self.path
+
     def __str__(self) -> str:
         held = [] if self.held is None else [HELD if self.held else NOTHING]
         place = [] if self.place is None else [str(self.place)]

@@ -108,16 +108,20 @@ class StoredCertificate:
         erasure: Erasure,
         covers: str,
         erasures: Sequence[Mapping[str, Any]] = (),
+        searched: bool = False,
     ) -> Certificate:
         """The certificate with this state of erasure: the stored one if it is valid, or one signed now.
 
         One whose key was compromised is never returned. `keys` are those of the present head, and `erasures`
-        the entries of the ledger up to it that say how far rows are erased at their sources.
+        the entries of the ledger up to it that say how far rows are erased at their sources. After a search
+        of the whole vault, one is signed in any case.
         """
         valid, source = self.valid(keys), source_claim(self.draft.body["entry"], erasures)
-        if valid is not None and valid.erasure == erasure and valid.source == source:
+        if valid is not None and valid.erasure == erasure and valid.source == source and not searched:
             return valid
-        return self.reissue_draft(covers).issue(keyring, head=keys.head, erasure=erasure, source=source)
+        return self.reissue_draft(covers).issue(
+            keyring, head=keys.head, erasure=erasure, source=source, searched=searched
+        )
 
     def reissue_draft(self, covers: str) -> CertificateDraft:
         """What is signed if it is issued again."""

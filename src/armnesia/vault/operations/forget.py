@@ -63,21 +63,30 @@ class _Answered(NamedTuple):
     """None if the same request was answered before."""
 
 
-def forget(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Forgotten:
-    """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing."""
+def forget(
+    connection: VaultConnection, target: ErasureTarget, options: RequestOptions, *, search: bool = False
+) -> Forgotten:
+    """Find the rows, draw the arm, roll back, delete, and note it in the ledger: all or nothing.
+
+    With `search`, all of the vault is then searched for what may be left of the names.
+    """
     asked = _look_up(connection, target, options)
     with connection.writing(schema_last=True) as transaction:
         answered = _answer(connection, transaction, asked)
         deletion, head = answered.deletion, transaction.state.head
         expected = connection.database.erases_at_once
-        # A server still stores the request meanwhile; nothing is handed out before the commit.
-        certificate = None if deletion is None else _signed(answered, deletion, head, expected)
+        certificate = None
+        if deletion is not None and not search:
+            # A server still stores the request meanwhile; nothing is handed out before the commit.
+            certificate = _signed(answered, deletion, head, expected)
     if answered.before.configuration.successors:
         warn_of_successors(answered.before.configuration, _FORGET_THERE)
-    if deletion is None or certificate is None:
-        return _repeated(connection, answered, head)
+    if deletion is None:
+        return _repeated(connection, answered, head, search=search)
     erased = connection.erase(head)
-    if erased != expected:
+    if certificate is None:  # stored, so that everybody in the request gets one that says so
+        certificate = certificate_of_target(connection, answered.target, search=search)
+    elif erased != expected:
         certificate = _signed(answered, deletion, head, erased)
     return _forgotten(connection, answered, deletion, certificate, head, erased)
 
@@ -247,11 +256,13 @@ def _forgotten(
     )
 
 
-def _repeated(connection: VaultConnection, answered: _Answered, head: Head) -> Forgotten:
+def _repeated(
+    connection: VaultConnection, answered: _Answered, head: Head, *, search: bool = False
+) -> Forgotten:
     """What a request returns that was answered before: its certificate, at this head of the ledger."""
     connection.pinned_head.write(head)  # also where no head was pinned yet
     state, target = answered.after, answered.target
-    certificate = certificate_of_target(connection, target)
+    certificate = certificate_of_target(connection, target, search=search)
     pending = certificate.erasure == "pending"
     return Forgotten(
         repeated=True,

@@ -16,14 +16,20 @@ from armnesia.vault.state.similar_names import similar_forgotten
 from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.state.suppression import RequestHistory, SuppressionRows
 from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.state.whole_search import search_all
 from armnesia.vault.storage import tables
 
 _AT_ONCE = 500
 """Certificates that are in memory at the same time."""
 
 
-def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
-    """The certificate of a request, or of one name in a request, opened for that name alone."""
+def certificate_of_target(
+    connection: VaultConnection, target: ErasureTarget, *, search: bool = False
+) -> Certificate:
+    """The certificate of a request, or of one name in a request, opened for that name alone.
+
+    With `search`, all of the vault is searched for the names before, if they are the whole request.
+    """
     with connection.reading() as transaction:
         target = target.normalised(transaction.state.configuration.user_type)
         answer = answer_to(transaction, target)
@@ -33,7 +39,10 @@ def certificate_of_target(connection: VaultConnection, target: ErasureTarget) ->
             refuse_returned_records(connection, transaction, target)
         sequence, opening = answer
         tree = read_tree(transaction, sequence, opening)
-    certificate = certificate_of_entry(connection, sequence)
+        state, keys = transaction.state, target.row_keys(transaction.keyring)
+    search = search and (opening is None or opening.is_of_whole_request)
+    searched = search and search_all(connection, state, keys, erased=connection.erase(state.head))
+    certificate = certificate_of_entry(connection, sequence, searched=searched)
     return (
         certificate if opening is None else open_certificate(certificate, connection, target, opening, tree)
     )
@@ -97,9 +106,14 @@ class _Issued(NamedTuple):
     """Whether it is the one that was handed out before."""
 
 
-def certificate_of_entry(connection: VaultConnection, sequence: int) -> Certificate:
-    """The certificate of a ledger entry, which names nobody; one that has to be signed is stored."""
-    issued = _issue(connection, sequence)
+def certificate_of_entry(
+    connection: VaultConnection, sequence: int, *, searched: bool = False
+) -> Certificate:
+    """The certificate of a ledger entry, which names nobody; one that has to be signed is stored.
+
+    `searched`: all of the vault was just searched for everybody in the request, and nothing was found.
+    """
+    issued = _issue(connection, sequence, searched=searched)
     if not issued.is_stored:
         certificate = issued.certificate
         with connection.writing() as transaction:
@@ -115,7 +129,7 @@ def deletion_of_entry(connection: VaultConnection, sequence: int) -> dict[str, A
     return _issue(connection, sequence).certificate.summary()
 
 
-def _issue(connection: VaultConnection, sequence: int) -> _Issued:
+def _issue(connection: VaultConnection, sequence: int, *, searched: bool = False) -> _Issued:
     """Sign the certificate of an entry with the present state of erasure, unless it is stored like that."""
     with connection.reading() as transaction:
         stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
@@ -124,7 +138,9 @@ def _issue(connection: VaultConnection, sequence: int) -> _Issued:
     erased = state.erased_through >= sequence or connection.erase(state.head)
     erasure: Erasure = "complete" if erased else "pending"
     covers = connection.erasure_covers(stored.kind)
-    certificate = stored.issue(keyring, keys, erasure=erasure, covers=covers, erasures=erasures)
+    certificate = stored.issue(
+        keyring, keys, erasure=erasure, covers=covers, erasures=erasures, searched=searched
+    )
     return _Issued(certificate, erased, certificate is stored.issued)
 
 

@@ -5,7 +5,7 @@ A new database is one module with a class that derives from `Database`, and one 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -198,6 +198,14 @@ class Database(ABC):
         """Make deleted bytes leave the files if that is possible at once; return whether they left.
 
         With `wait`, wait up to the time-out for other processes that keep them there.
+        """
+
+    @abstractmethod
+    def holds_copies(self, digests: Collection[bytes]) -> bool | None:
+        """Whether the identity or the owner of a record that is deleted is anywhere in the database.
+
+        All of it is read, wherever indexes lead to: the files, or the rows of a server that has them. None if
+        the files could not be read as they are, because others are using them.
         """
 
     def distrust_unused_space(self) -> None:  # noqa: B027 (most databases need not know)

@@ -7,7 +7,7 @@ together. The ledger is a chain, so deletions are serial anyway.
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -37,6 +37,7 @@ from armnesia.vault.storage.schema import (
     OWNER_INDEX,
     Table,
 )
+from armnesia.vault.storage.tables import has_key_by_scan
 
 _CHUNK = 10_000
 _PATH_OF_CATALOGUE = "SET search_path = pg_catalog, pg_temp"
@@ -381,6 +382,11 @@ class PostgresDatabase(Database):
             self._connection.execute(f"SET search_path = {self._search_path}")
         rows: list[Row] = found.fetchall()
         return rows
+
+    def holds_copies(self, digests: Collection[bytes]) -> bool:
+        """Read all rows of the tables that have such digests; the files are the server's."""
+        with self.reading() as session:
+            return has_key_by_scan(session, packed(list(digests)))
 
     def erase(self, *, wait: bool = False) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""

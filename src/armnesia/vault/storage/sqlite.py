@@ -9,7 +9,7 @@ import stat
 import time
 import urllib.parse
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
@@ -29,6 +29,7 @@ from armnesia.vault.storage.database import (
     database_error,
     invalid_address,
 )
+from armnesia.vault.storage.digest_arrays import packed
 from armnesia.vault.storage.schema import Table
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_erasure import CLEAN, UNKNOWN, SqliteErasure
@@ -37,7 +38,7 @@ from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_tem
 from armnesia.vault.storage.sqlite_schema import SCHEMA_OBJECTS, schema_problems
 from armnesia.vault.storage.sqlite_session import SqliteSession, xor_of_digests
 from armnesia.vault.storage.sqlite_unused_space import SharedFile
-from armnesia.vault.storage.tables import read_head
+from armnesia.vault.storage.tables import count_suppressed_both_ways, read_head
 from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE = 4096, 65_536  # KiB
@@ -59,6 +60,7 @@ _SMALL = 1 << 20
 """Bytes: reading a smaller vault takes no longer than copying it."""
 _PRIMARY_CODE = 0xFF
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_TRIES = 3
 _PAUSE = 0.05
 _MALFORMED = b"malformed database schema"
 _USED = "another process was using the vault"
@@ -282,6 +284,44 @@ class SqliteDatabase(Database):
                 if self.erasure_obstacle != _USED or time.monotonic() >= end:
                     return not self.erasure_obstacle
                 time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
+
+    def holds_copies(self, digests: Collection[bytes]) -> bool | None:
+        """Read the whole file; then compare what was found with the suppression list, while nobody writes.
+
+        If somebody has written meanwhile, so that pages may have moved, it is read once more under the lock.
+        """
+        with self._translating_errors():
+            self._check_same_files()
+            version, places = self._data_version(), self._file.places_of(digests)
+            for _ in range(_TRIES):
+                if not self.erase(wait=True):
+                    continue
+                with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE") as session:
+                    if self._erasure.is_done():  # nobody has written in between
+                        if self._data_version() != version:
+                            places = self._file.places_of(digests)
+                        return self._has_other_copies(session, digests, places)
+        return None
+
+    def _data_version(self) -> int:
+        """A number that changes if another connection commits."""
+        ((number,),) = self._connection.execute("PRAGMA data_version").fetchall()
+        return int(number)
+
+    def _has_other_copies(self, session: Session, digests: Collection[bytes], places: Iterable[int]) -> bool:
+        """Whether a digest is at one of these places that is not an entry of the suppression list.
+
+        The list, and its index, have digests of people who are forgotten. They must be as many as rows are
+        found in it, both with the index and without: another page may have taken the place of one of theirs.
+        """
+        listed = count_suppressed_both_ways(session, packed(list(digests)))
+        roots = self._connection.execute("SELECT rootpage FROM sqlite_master WHERE tbl_name = 'suppressed'")
+        try:
+            pages = self._file.pages_of_trees(root for (root,) in roots.fetchall())
+        except ValueError:
+            return True
+        size, own = self._file.page_size(), list(places)
+        return len(own) != listed or any(place // size + 1 not in pages for place in own)
 
     def distrust_unused_space(self) -> None:
         """Look at all pages after this transaction: its mark says that only this connection knows more."""

@@ -14,8 +14,11 @@ import re
 import struct
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import BinaryIO, ClassVar, NamedTuple
+
+from armnesia.vault.storage.digest_search import places_of
+from armnesia.vault.storage.sqlite_tree_pages import pages_of_tree
 
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 _FILE_HEADER = 100
@@ -176,6 +179,32 @@ class SharedFile:
                     written = True
             if written:
                 os.fsync(file.fileno())
+
+    def places_of(self, digests: Collection[bytes]) -> list[int]:
+        """Where in the file one of these digests begins; others may use it meanwhile."""
+        return list(places_of(self.read_at, digests))
+
+    def read_at(self, place: int, size: int) -> bytes:
+        """Bytes of the file, at most so many."""
+        with self._lock:
+            descriptor = self._open().fileno()
+        return os.pread(descriptor, size, place)
+
+    def pages_of_trees(self, roots: Iterable[int]) -> set[int]:
+        """The pages of b-trees; refuse trees that are none by a ValueError.
+
+        Nobody else may write to the file meanwhile, and its log must be empty.
+        """
+        size = self.page_size()
+        return {
+            page
+            for root in roots
+            for page in pages_of_tree(lambda number: self.read_at((number - 1) * size, size), root)
+        }
+
+    def page_size(self) -> int:
+        """The bytes of a page."""
+        return Layout.of(self.read_at(0, _FILE_HEADER)).size
 
     def names_used_pages_as_free(self) -> bool:
         """Whether pages that SQLite would use next, because a list in the file names them as free, are not.

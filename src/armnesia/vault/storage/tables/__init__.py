@@ -52,6 +52,7 @@ from armnesia.vault.storage.tables.records import (
     delete_records,
     drop_record_indexes,
     drop_record_tables,
+    has_key_by_scan,
     has_records,
     has_records_by_scan,
     has_records_without_owner,
@@ -85,6 +86,7 @@ from armnesia.vault.storage.tables.sources_and_trees import (
 )
 from armnesia.vault.storage.tables.suppression import (
     count_suppressed,
+    count_suppressed_both_ways,
     delete_row,
     put_row,
     read_request,
@@ -149,6 +151,7 @@ __all__ = [
     "count_records",
     "count_records_by_scan",
     "count_suppressed",
+    "count_suppressed_both_ways",
     "count_tallied",
     "create_record_indexes",
     "create_service_tables",
@@ -166,6 +169,7 @@ __all__ = [
     "drop_record_indexes",
     "drop_record_tables",
     "first_erasure_after",
+    "has_key_by_scan",
     "has_records",
     "has_records_by_scan",
     "has_records_without_owner",

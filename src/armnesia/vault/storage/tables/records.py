@@ -74,6 +74,16 @@ def count_records_by_scan(session: Session, identities: DigestArray) -> int:
     return int(found)
 
 
+def has_key_by_scan(session: Session, keys: DigestArray) -> bool:
+    """Whether a record or a tally has one of these identities or owners, by reading all without any index."""
+    wanted, names = session.digest_set(keys)
+    with session.without_indexes() as hint:
+        return any(
+            session.query(f"SELECT 1 FROM {table}{hint} WHERE {column} IN {wanted} LIMIT 1", *names)
+            for table, column in (("record", "owner"), ("record", "identity"), ("owner", "owner"))
+        )
+
+
 def stream_records_by_owner(session: Session, layout: RecordLayout) -> Iterator[Row]:
     """All records that have an owner, those of one owner after another."""
     return session.stream(f"SELECT {layout.columns} FROM record WHERE owner IS NOT NULL ORDER BY owner")
