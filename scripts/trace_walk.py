@@ -51,8 +51,9 @@ _HERE = "--here"
 LIMITS = {
     # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
     # The second read is after the commit: it looks for other spellings of the names, to mention them.
-    # The third write only holds others back, while what was found in the file is compared with its lists.
-    "forget": {"functions": 360, "files": 76, "reads": 2, "writes": 3, "signatures": 1},
+    # Of the search: the third write holds others back, while what was found in the file is compared with its
+    # list; the fourth stores the certificate, which says that all was searched; the fifth marks the file clean.
+    "forget": {"functions": 364, "files": 77, "reads": 2, "writes": 5, "signatures": 1},
     "decide": {"functions": 104},
     "erase": {"functions": 525, "files": 91, "reads": 4, "writes": 4},
 }

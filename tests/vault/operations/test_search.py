@@ -13,7 +13,7 @@ from armnesia.vault.storage import sqlite
 from armnesia.vault.storage.sqlite_unused_space import SharedFile
 from tests.databases import Place, postgres_url
 from tests.red_team.pages import pages_of
-from tests.vault.raw_vaults import filled, raising, reader_of, values
+from tests.vault.raw_vaults import change, filled, raising, reader_of, values
 from tests.vault.storage.test_postgres import schema_of
 
 SIZE = 4096
@@ -67,6 +67,29 @@ def test_each_of_several_gets_a_certificate_that_says_so(place: Place, tmp_path:
         assert len(found) == 3
         assert all(each is not None and each.searched for each in found.values())
         assert vault.verify().problems == ()
+
+
+def test_what_was_searched_stays_when_erasure_is_completed_later(postgres_place: Place) -> None:
+    with filled(postgres_place) as vault:
+        done = vault.forget(users=["ann", "bob"], search=True)
+        assert (done.erasure, done.certificate.searched) == ("pending", True)
+        vault.compact()
+        vault.finish()
+        later = vault.certificate(users=["ann"])
+        assert (later.erasure, later.searched) == ("complete", True)
+        assert vault.verify().problems == ()
+
+
+def test_a_rebuilt_vault_was_not_searched(place: Place) -> None:
+    """Something has put a row of the person back: the search before says nothing of it."""
+    with filled(place) as vault:
+        ann = vault._connection.all_keys.owner_digest("ann")
+        (row, _) = values(vault, "SELECT * FROM record WHERE owner = ?", ann)
+        assert vault.forget(users=["ann"], search=True).certificate.searched
+        change(vault, f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", *row)
+        vault.rebuild()
+        assert not vault.certificate(users=["ann"]).searched
+        assert vault.forget(users=["ann"], search=True).certificate.searched
 
 
 def test_a_vault_that_holds_no_rows_is_not_searched(sqlite_place: Place, tmp_path: Path) -> None:

@@ -114,13 +114,17 @@ class StoredCertificate:
 
         One whose key was compromised is never returned. `keys` are those of the present head, and `erasures`
         the entries of the ledger up to it that say how far rows are erased at their sources. After a search
-        of the whole vault, one is signed in any case.
+        of the whole vault, one is signed in any case; what a valid one says of an earlier search stays.
         """
         valid, source = self.valid(keys), source_claim(self.draft.body["entry"], erasures)
         if valid is not None and valid.erasure == erasure and valid.source == source and not searched:
             return valid
         return self.reissue_draft(covers).issue(
-            keyring, head=keys.head, erasure=erasure, source=source, searched=searched
+            keyring,
+            head=keys.head,
+            erasure=erasure,
+            source=source,
+            searched=searched or (valid is not None and valid.searched),
         )
 
     def reissue_draft(self, covers: str) -> CertificateDraft:

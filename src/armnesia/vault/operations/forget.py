@@ -16,7 +16,11 @@ from armnesia.vault.ledger.commitments import commit_to
 from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.source_claim import source_claim
 from armnesia.vault.results.forgotten import Forgotten, TouchedDecision
-from armnesia.vault.state.certificates import certificate_of_target, refuse_returned_records
+from armnesia.vault.state.certificates import (
+    certificate_of_target,
+    refuse_returned_records,
+    store_certificate,
+)
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.grouped_requests import GroupedRecords, GroupTransaction
 from armnesia.vault.state.inheritance import warn_of_successors
@@ -35,6 +39,7 @@ from armnesia.vault.state.similar_names import records_compared_before, refuse_s
 from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.state.whole_search import search_all
 from armnesia.vault.storage import tables
 
 _FORGET_THERE = "forget there as well: it knows its own requests only"
@@ -75,19 +80,20 @@ def forget(
         answered = _answer(connection, transaction, asked)
         deletion, head = answered.deletion, transaction.state.head
         expected = connection.database.erases_at_once
-        certificate = None
-        if deletion is not None and not search:
-            # A server still stores the request meanwhile; nothing is handed out before the commit.
-            certificate = _signed(answered, deletion, head, expected)
+        # A server still stores the request meanwhile; nothing is handed out before the commit.
+        certificate = None if deletion is None or search else _signed(answered, deletion, head, expected)
     if answered.before.configuration.successors:
         warn_of_successors(answered.before.configuration, _FORGET_THERE)
     if deletion is None:
         return _repeated(connection, answered, head, search=search)
     erased = connection.erase(head)
-    if certificate is None:  # stored, so that everybody in the request gets one that says so
-        certificate = certificate_of_target(connection, answered.target, search=search)
-    elif erased != expected:
-        certificate = _signed(answered, deletion, head, erased)
+    searched = search and search_all(
+        connection, answered.after, answered.target.row_keys(answered.keyring), erased=erased
+    )
+    if certificate is None or erased != expected:
+        certificate = _signed(answered, deletion, head, erased, searched=searched)
+    if searched:  # stored, so that everybody in the request gets one that says so
+        store_certificate(connection, certificate)
     return _forgotten(connection, answered, deletion, certificate, head, erased)
 
 
@@ -214,12 +220,15 @@ def _stored_result(
         return error.with_traceback(None)
 
 
-def _signed(answered: _Answered, deletion: "_Deletion", head: Head, erased: bool) -> Certificate:
+def _signed(
+    answered: _Answered, deletion: "_Deletion", head: Head, erased: bool, *, searched: bool = False
+) -> Certificate:
     """Sign the certificate of a request at a head of the ledger."""
     return deletion.draft.issue(
         answered.keyring,
         head=head,
         erasure="complete" if erased else "pending",
+        searched=searched,
         source=source_claim(deletion.draft.body["entry"], ()) if answered.looked_up else None,
         opening=deletion.opening,
     )

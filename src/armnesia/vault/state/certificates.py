@@ -101,7 +101,6 @@ class _Issued(NamedTuple):
     """A certificate as it would be handed out now."""
 
     certificate: Certificate
-    erased: bool
     is_stored: bool
     """Whether it is the one that was handed out before."""
 
@@ -115,13 +114,18 @@ def certificate_of_entry(
     """
     issued = _issue(connection, sequence, searched=searched)
     if not issued.is_stored:
-        certificate = issued.certificate
-        with connection.writing() as transaction:
-            if issued.erased:
-                check_still_erased(transaction, sequence)
-            transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
-            transaction.store(transaction.state)
+        store_certificate(connection, issued.certificate)
     return issued.certificate
+
+
+def store_certificate(connection: VaultConnection, certificate: Certificate) -> None:
+    """Store a signed certificate in the place of its draft, or of an earlier one."""
+    sequence = certificate.body["entry"]["sequence"]
+    with connection.writing() as transaction:
+        if certificate.erasure == "complete":
+            check_still_erased(transaction, sequence)
+        transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
+        transaction.store(transaction.state)
 
 
 def deletion_of_entry(connection: VaultConnection, sequence: int) -> dict[str, Any]:
@@ -141,7 +145,7 @@ def _issue(connection: VaultConnection, sequence: int, *, searched: bool = False
     certificate = stored.issue(
         keyring, keys, erasure=erasure, covers=covers, erasures=erasures, searched=searched
     )
-    return _Issued(certificate, erased, certificate is stored.issued)
+    return _Issued(certificate, certificate is stored.issued)
 
 
 def check_still_erased(transaction: Transaction, sequence: int) -> None:
