@@ -288,17 +288,19 @@ class SqliteDatabase(Database):
     def holds_copies(self, digests: Collection[bytes]) -> bool | None:
         """Read the whole file; then compare what was found with the suppression list, while nobody writes.
 
-        If somebody has written meanwhile, so that pages may have moved, it is read once more under the lock.
+        If somebody has written meanwhile, so that pages may have moved, it is read once more under the lock;
+        only there, if the log is not empty at first, and what is in it comes into the file later.
         """
         with self._translating_errors():
             self._check_same_files()
-            version, places = self._data_version(), self._file.places_of(digests)
+            version, is_complete = self._data_version(), self._erasure.is_done()
+            places = self._file.places_of(digests) if is_complete else []
             for _ in range(_TRIES):
                 if not self.erase(wait=True):
                     continue
                 with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE") as session:
                     if self._erasure.is_done():  # nobody has written in between
-                        if self._data_version() != version:
+                        if not is_complete or self._data_version() != version:
                             places = self._file.places_of(digests)
                         return self._has_other_copies(session, digests, places)
         return None
