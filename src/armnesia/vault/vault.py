@@ -298,10 +298,15 @@ class Vault:
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
         `exactly` states that the names are meant as they are. `rows` is a log of exactly their rows, as
         another system has found them: an external vault then reads no source, and the certificate says so.
-        With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went. With
-        `search`, the whole vault is read afterwards, and the certificate says that nothing is left of the
-        names anywhere in it; an `UnfinishedError` says that something is.
+        With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
+
+        With `search`, the whole vault is read afterwards for what may be left of the names: on SQLite every
+        byte of its file, on PostgreSQL all records and tallies. The certificate says so; if something is
+        found, it is withheld, and an `UnfinishedError` raised. That takes as long as reading the vault, where
+        a request takes milliseconds; so it is done only if asked for.
         """
+        if not isinstance(search, bool):
+            raise InvalidInputError(f"search must be True or False; got {search!r}")
         asked = RequestOptions(
             unlearner=unlearner,
             unlearner_options=unlearner_options,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.vault.storage import digest_search
-from armnesia.vault.storage.digest_search import places_of
+from armnesia.vault.storage.digest_search import offsets_of
 
 LENGTH = 16
 
@@ -34,7 +34,7 @@ def test_places_are_those_of_every_comparison(size: int, block: int, number: int
             data[at : at + LENGTH] = digest
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(digest_search, "_BLOCK", block)
-        found = list(places_of(lambda at, n: bytes(data[at : at + n]), digests))
+        found = list(offsets_of(lambda at, n: bytes(data[at : at + n]), digests))
     assert sorted(found) == all_places(bytes(data), digests)
     assert len(set(found)) == len(found)
 
@@ -45,4 +45,4 @@ def test_one_of_many_digests_is_found_in_a_large_file(number: int) -> None:
     data = bytearray(draw.randbytes(3_000_001))
     digests = [draw.randbytes(LENGTH) for _ in range(number)]
     data[1_234_567 : 1_234_567 + LENGTH] = digests[-1]
-    assert list(places_of(lambda at, n: bytes(data[at : at + n]), digests)) == [1_234_567]
+    assert list(offsets_of(lambda at, n: bytes(data[at : at + n]), digests)) == [1_234_567]

@@ -33,7 +33,7 @@ from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed, system_failure
 from armnesia.unlearners import UNLEARNERS, JointRelease
 from armnesia.vault import EXTERNAL, SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
-from armnesia.vault.ledger.certificate_text import LATER_ROWS
+from armnesia.vault.ledger.certificate_text import LATER_ROWS, SEARCHED
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
@@ -84,7 +84,7 @@ def forget(
     search: Annotated[
         bool,
         typer.Option(
-            help="Read the whole vault afterwards, and certify that nothing is left of them anywhere in it."
+            help="Afterwards, read the whole vault for what may be left of them, and certify what was read."
         ),
     ] = True,
     unlearner: Annotated[
@@ -118,7 +118,11 @@ def forget(
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_new_file(certificate)
-    steps = {"the erasure at the sources": erase_at_source, "the certificate file": certificate is not None}
+    steps = {
+        "the search of the vault": search,
+        "the erasure at the sources": erase_at_source,
+        "the certificate file": certificate is not None,
+    }
     with _saying_what_was_done(options, named, [step for step, wanted in steps.items() if wanted], dry_run):
         with options.open() as vault:
             if dry_run:
@@ -243,10 +247,12 @@ def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
     if done.pending_because is None:
         return []
     name = "--user U" if "users" in named else "--records ID"
+    then = f"armnesia certificate show {name} --out FILE writes the certificate with erasure complete."
+    if done.not_searched_because is not None:
+        then = "the same command searches the vault, and its certificate says that erasure is complete."
     return [
         f"To do: deleted bytes are still in the files, because {done.pending_because}. Run"
-        f" {done.erasure_steps}; then armnesia certificate show {name} --out FILE writes the certificate with"
-        " erasure complete."
+        f" {done.erasure_steps}; then {then}"
     ]
 
 
@@ -274,7 +280,6 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool, may_erase: bool
             change = f" in {number}; {changed} of them serve another arm now."
         first = f"Forgotten: {counted(done.records, 'record')}{change}"
     erased = f"{body['erasure']['state']}: {body['erasure']['covers']}"
-    erased += "; all of it was searched, and nothing is left" if done.certificate.searched else ""
     names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
     return [
         first,
@@ -282,10 +287,20 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool, may_erase: bool
         *_named_lines(done),
         f"Guarantee: {body['claims']['guarantee']}",
         *(_external_lines(body, erased, may_erase=may_erase) if "source" in body else [f"Erasure: {erased}"]),
+        *_search_lines(done),
         f"Ledger: entry {body['sequence']}",
         f"Certificate: {file or 'kept in the vault; see armnesia certificate show'}",
         *([] if done.certificate.opening else [names_nobody]),
     ]
+
+
+def _search_lines(done: Forgotten) -> list[str]:
+    """What was searched, or why nothing was."""
+    if done.certificate.searched is not None:
+        return [f"Searched: {SEARCHED.format(done.certificate.searched)}"]
+    if done.not_searched_because is None or "source" in done.certificate.body:
+        return []
+    return [f"Not searched: {done.not_searched_because}"]
 
 
 def _external_lines(body: Mapping[str, Any], erased: str, *, may_erase: bool) -> list[str]:

@@ -47,6 +47,7 @@ from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
 from armnesia.vault.ledger.public_keys import BareKeys, TrustedKeys
 from armnesia.vault.ledger.source_claim import form_problems, nothing_due
+from armnesia.vault.storage.database import EVERY_BYTE, EVERY_ROW
 
 SCHEMA = "armnesia.certificate/1"
 Erasure = Literal["pending", "complete"]
@@ -157,17 +158,16 @@ class CertificateDraft:
         *,
         head: Head,
         erasure: Erasure,
-        searched: bool = False,
+        searched: str | None = None,
         source: Mapping[str, Any] | None = None,
         issued: str | None = None,
         opening: Mapping[str, Any] | None = None,
     ) -> "Certificate":
         """Sign the certificate, with this state of erasure and the current time.
 
-        `searched` says that all of the vault was searched for everybody in the request, and nothing found.
-
-        `head` is the head of the ledger in the same state that says which key is in use; `source` is what the
-        ledger up to it says of the sources (`source_claim`).
+        `searched` says what was searched for everybody in the request, where nothing was found. `head` is the
+        head of the ledger in the same state that says which key is in use; `source` is what the ledger up to
+        it says of the sources (`source_claim`).
         """
         if erasure not in ERASURE:
             raise InvalidInputError(f"erasure must be {' or '.join(ERASURE)}; got {erasure!r}")
@@ -176,7 +176,11 @@ class CertificateDraft:
         seeds = keyring.signing_keys
         version, public = len(seeds), signatures.public_key(seeds[-1])
         on_issue = {
-            "erasure": {"state": erasure, **self.body["erasure"], **({"searched": True} if searched else {})},
+            "erasure": {
+                "state": erasure,
+                **self.body["erasure"],
+                **({} if searched is None else {"searched": searched}),
+            },
             "issued": issued or utc_now(),
             "issued_at_head": str(head),
             "signing_key": {"version": version, "public": public},
@@ -247,10 +251,10 @@ class Certificate:
         return "complete" if self.body["erasure"]["state"] == "complete" else "pending"
 
     @property
-    def searched(self) -> bool:
-        """Whether all of the vault was searched for the people or records after the deletion."""
-        erasure = self.body.get("erasure")
-        return isinstance(erasure, Mapping) and erasure.get("searched") is True
+    def searched(self) -> str | None:
+        """What of the vault was searched for the people or records after the deletion; None if nothing."""
+        found: str | None = self.body["erasure"].get("searched")
+        return found
 
     @property
     def source(self) -> Mapping[str, Any] | None:
@@ -449,6 +453,8 @@ class Certificate:
         erasure = self.body.get("erasure")
         if not isinstance(erasure, Mapping) or erasure.get("state") not in ERASURE:
             yield f"the certificate's erasure must be {' or '.join(ERASURE)}"
+        elif erasure.get("searched", EVERY_BYTE) not in (EVERY_BYTE, EVERY_ROW):
+            yield f"the certificate's erasure.searched must be {EVERY_BYTE!r} or {EVERY_ROW!r}, or missing"
         try:
             entry = self._entry()
         except InvalidInputError as error:
@@ -475,8 +481,7 @@ class Certificate:
         parts = {"": (self.body, _BODY)} | {
             f"{name}.": (self.body.get(name), known) for name, known in _PARTS.items()
         }
-        searched = {"searched"} if self.searched else set[str]()
-        optional = {"": {"source"}, "erasure.": searched}  # of the source: `form_problems`
+        optional = {"": {"source"}, "erasure.": {"searched"}}  # which are checked by themselves
         for prefix, (part, known) in parts.items():
             found = set(part) if isinstance(part, Mapping) else known
             found = found - optional.get(prefix, set())
@@ -528,7 +533,7 @@ class Certificate:
             "level": entry.get("level"),
             "budget": entry.get("budget"),
             "erasure": self.body["erasure"]["state"],
-            "searched": self.searched,
+            "searched": self.searched is not None,
             **({"source": self.body["source"]["state"]} if "source" in self.body else {}),
         }
 

@@ -119,6 +119,8 @@ class Issue:
     erasure: str
     version: Any
     public: str
+    searched: str | None = None
+    """What it says was searched."""
     source: Mapping[str, Any] | None = None
     """What it says of the sources of an external vault."""
     entry_fields: Mapping[str, Any] = field(default_factory=dict)
@@ -137,6 +139,7 @@ class Issue:
             erasure=body["erasure"]["state"],
             version=key.get("version"),
             public=key["public"],
+            searched=body["erasure"].get("searched"),
             source=body.get("source"),
             entry_fields=entry,
         )
@@ -418,6 +421,11 @@ def _notes(issue: Issue, keys: TrustedKeys, ledger: LedgerCopy | None, head: Hea
         notes.append(
             "The certificate is of armnesia 0.1.0, and does not say at which entry of the ledger it was"
             " signed."
+        )
+    if key is not None and key.retired and issue.searched is not None:
+        notes.append(
+            "The ledger does not say what was searched, and the key of this certificate is retired: whoever"
+            " holds the key could have added that."
         )
     if key is not None and key.retired and not issue.terms_fixed:
         notes.append(

@@ -17,8 +17,8 @@ NOT_COVERED = (
     "requests of others that were chosen by looking at such a decision; requests that are chosen by looking"
     " at the arm served after the deletion are covered",
     "statistics or scores published before and after the deletion: their difference is what was deleted",
-    "copies of rows in the vault's own database where none of its indexes leads to, as damage of a disk or"
-    " another program can make them, unless the certificate says that all of the vault was searched",
+    "copies of rows in the vault's own database to which none of its indexes leads, as damage of a disk or"
+    " another program can make them, except in what the certificate says was searched for them",
     "backups, copies, logs and models elsewhere",
     "other accounts of the same person",
     "records without a user, if the vault holds any: whose they are is not known to it",
@@ -49,11 +49,10 @@ _ABOUT_OTHERS = (
 )
 _MOST_NAMES = 10
 SEARCHED = (
-    "after the deletion, all of the vault was read (on SQLite every byte of its file, on PostgreSQL every"
-    " record and every tally of a person, without an index); outside of the list of those whose later rows"
-    " are left out, no digest of the people or records of the request was found"
+    "{} was read after the deletion; no digest of the people or records of the request was found, except in"
+    " the list of those who stay forgotten"
 )
-"""What a certificate says of which `erasure.searched` is true."""
+"""What a certificate says in words of which `erasure.searched` says what was read."""
 
 LATER_ROWS = "rows that came there later are not covered"
 """What an erasure at a source leaves open; `verify` and `erase` look for such rows."""
@@ -170,7 +169,7 @@ def words_of(body: Mapping[str, Any], opening: Mapping[str, Any] | None) -> str:
         f"Level: {claims['level']}",
         f"Guarantee: {claims['guarantee']}",
         f"Erasure: {erasure['state']}: {erasure['covers']}",
-        *([f"Searched: {SEARCHED}"] if erasure.get("searched") is True else []),
+        *([f"Searched: {SEARCHED.format(erasure['searched'])}"] if "searched" in erasure else []),
         *_source_lines(body.get("source")),
         "Not covered:",
         *(f"  - {item}" for item in body["not_covered"]),

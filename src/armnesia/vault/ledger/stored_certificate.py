@@ -14,6 +14,8 @@ from armnesia.vault.ledger.ledger import Entry, Head
 from armnesia.vault.ledger.public_keys import PublicKeys
 from armnesia.vault.ledger.source_claim import source_claim
 
+_WITHHELD = '"withheld":true'
+"""In the canonical JSON of a draft, and of no signed body; text inside it has escaped quotation marks."""
 _COMPLETE = '"state":"complete"},"issued":'
 """In the canonical JSON of a signed body, and of no draft; text inside it has escaped quotation marks."""
 
@@ -67,6 +69,11 @@ class StoredCertificate:
         return _COMPLETE in body
 
     @staticmethod
+    def says_withheld(body: str) -> bool:
+        """Whether the text of a body, as it is stored, is a draft that must not be signed (`withheld`)."""
+        return _WITHHELD in body
+
+    @staticmethod
     def says_of_source(body: str, erasures: Sequence[Mapping[str, Any]]) -> bool:
         """Whether the text of a body, as it is stored, says of the sources what the ledger says now."""
         fields = json.loads(body)
@@ -76,6 +83,16 @@ class StoredCertificate:
     def kind(self) -> str:
         """The kind of its ledger entry."""
         return str(self.draft.body["entry"]["kind"])
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether a search has found what was to be deleted, so that no certificate is signed."""
+        return "withheld" in self.draft.body["erasure"]
+
+    def withheld(self, covers: str) -> CertificateDraft:
+        """A draft that is not signed before a search finds nothing, or the vault is rebuilt or restored."""
+        draft = self.reissue_draft(covers)
+        return CertificateDraft({**draft.body, "erasure": {**draft.body["erasure"], "withheld": True}})
 
     @property
     def issued_at(self) -> Head | None:
@@ -108,27 +125,35 @@ class StoredCertificate:
         erasure: Erasure,
         covers: str,
         erasures: Sequence[Mapping[str, Any]] = (),
-        searched: bool = False,
+        searched: str | None = None,
     ) -> Certificate:
         """The certificate with this state of erasure: the stored one if it is valid, or one signed now.
 
         One whose key was compromised is never returned. `keys` are those of the present head, and `erasures`
-        the entries of the ledger up to it that say how far rows are erased at their sources. After a search
-        of the whole vault, one is signed in any case; what a valid one says of an earlier search stays.
+        the entries of the ledger up to it that say how far rows are erased at their sources. `searched` is
+        what was just searched; what a valid one says of an earlier search stays.
         """
+        if self.is_withheld and searched is None:
+            raise VaultError(
+                f"certificate {self.draft.body['sequence']} is withheld: a search of the whole vault has"
+                " found what was to be deleted; run armnesia verify and repair what it finds (armnesia"
+                " rebuild, or restore a backup; armnesia compact if it finds nothing), then run armnesia"
+                " forget with the same names again"
+            )
         valid, source = self.valid(keys), source_claim(self.draft.body["entry"], erasures)
-        if valid is not None and valid.erasure == erasure and valid.source == source and not searched:
+        if valid is not None and valid.erasure == erasure and valid.source == source and searched is None:
             return valid
         return self.reissue_draft(covers).issue(
             keyring,
             head=keys.head,
             erasure=erasure,
             source=source,
-            searched=searched or (valid is not None and valid.searched),
+            searched=searched or (None if valid is None else valid.searched),
         )
 
     def reissue_draft(self, covers: str) -> CertificateDraft:
         """What is signed if it is issued again."""
         if self.issued is None:
-            return self.draft
+            body = self.draft.body
+            return CertificateDraft({**body, "erasure": {"covers": body["erasure"]["covers"]}})
         return CertificateDraft.for_reissue(Entry(self.issued.body["entry"]), self.issued.body, covers)

@@ -69,13 +69,18 @@ def _write_sections(
 
 
 def _certificates(connection: VaultConnection, transaction: Transaction) -> Iterator[dict[str, Any]]:
-    """The certificates of all entries; those that were never handed out are signed for the export."""
+    """The certificates of all entries; those that were never handed out are signed for the export.
+
+    Those that are withheld are left out.
+    """
     erased_through, keyring = transaction.state.erased_through, transaction.keyring
     keys = read_public_keys(connection, transaction)
     erasures = read_erasures(transaction.session, transaction.state.configuration)
     for sequence, body, signature, entry in tables.stream_certificates_and_entries(transaction.session):
         stored = StoredCertificate.read(sequence, body, signature, entry or "", keyring)
         certificate = stored.valid(keys)
+        if stored.is_withheld:
+            continue
         if certificate is None:
             erasure: Erasure = "complete" if erased_through >= sequence else "pending"
             covers = connection.erasure_covers(stored.kind)

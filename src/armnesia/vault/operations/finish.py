@@ -30,6 +30,7 @@ def finish(
 
     These are the certificates that were signed with erasure pending, and those stored as drafts: `forget` may
     have handed them out with erasure pending. Also those that a compromised key signed are signed again.
+    Those that are withheld, because a search has found something, stay so.
     `since` leaves out those of earlier ledger entries. Those that were signed again are written to `folder`.
     Unless `wait`, a reader that holds erasure back is not waited for.
     """
@@ -50,9 +51,12 @@ def finish(
         waiting = [
             int(sequence)
             for sequence, body in bodies
-            if sequence in refused
-            or not StoredCertificate.says_complete(body)
-            or (erasures and not StoredCertificate.says_of_source(body, erasures))
+            if not StoredCertificate.says_withheld(body)
+            and (
+                sequence in refused
+                or not StoredCertificate.says_complete(body)
+                or (erasures and not StoredCertificate.says_of_source(body, erasures))
+            )
         ]
         complete = not tables.count_erasures_after(transaction.session, through)
     reissued = tuple(sequence for sequence in waiting if sequence <= through)

@@ -5,7 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from armnesia.core.errors import ArmnesiaError, UnfinishedError
+from armnesia.core.errors import ArmnesiaError, UnfinishedError, VaultError
+from armnesia.core.messages import without_unchanged
 from armnesia.core.request import DeletionRequest
 from armnesia.vault.configuration import MANAGED, Configuration
 from armnesia.vault.erasure_target import ErasureTarget
@@ -19,6 +20,8 @@ from armnesia.vault.results.forgotten import Forgotten, TouchedDecision
 from armnesia.vault.state.certificates import (
     certificate_of_target,
     refuse_returned_records,
+    search_or_withhold,
+    searched_certificate,
     store_certificate,
 )
 from armnesia.vault.state.connection import VaultConnection
@@ -39,7 +42,6 @@ from armnesia.vault.state.similar_names import records_compared_before, refuse_s
 from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.state.whole_search import search_all
 from armnesia.vault.storage import tables
 
 _FORGET_THERE = "forget there as well: it knows its own requests only"
@@ -76,25 +78,44 @@ def forget(
     With `search`, all of the vault is then searched for what may be left of the names.
     """
     asked = _look_up(connection, target, options)
+    signs_now = not (search and connection.records.layout.holds_rows)
     with connection.writing(schema_last=True) as transaction:
         answered = _answer(connection, transaction, asked)
         deletion, head = answered.deletion, transaction.state.head
         expected = connection.database.erases_at_once
-        # A server still stores the request meanwhile; nothing is handed out before the commit.
-        certificate = None if deletion is None or search else _signed(answered, deletion, head, expected)
+        certificate = None
+        if deletion is not None and signs_now:
+            # A server still stores the request meanwhile; nothing is handed out before the commit.
+            certificate = _signed(answered, deletion, head, expected)
     if answered.before.configuration.successors:
         warn_of_successors(answered.before.configuration, _FORGET_THERE)
     if deletion is None:
         return _repeated(connection, answered, head, search=search)
     erased = connection.erase(head)
-    searched = search and search_all(
-        connection, answered.after, answered.target.row_keys(answered.keyring), erased=erased
-    )
+    reason, searched = None, None
+    if search:
+        reason = search_or_withhold(
+            connection, answered.target, answered.keyring, head.sequence, erased=erased
+        )
+        searched = connection.database.search_covers if reason is None else None
     if certificate is None or erased != expected:
         certificate = _signed(answered, deletion, head, erased, searched=searched)
-    if searched:  # stored, so that everybody in the request gets one that says so
+    if searched is not None:
+        _store_searched(connection, certificate)
+    return replace(
+        _forgotten(connection, answered, deletion, certificate, head, erased), not_searched_because=reason
+    )
+
+
+def _store_searched(connection: VaultConnection, certificate: Certificate) -> None:
+    """Store a certificate, so that everybody in the request gets one that says what was searched."""
+    try:
         store_certificate(connection, certificate)
-    return _forgotten(connection, answered, deletion, certificate, head, erased)
+    except VaultError as error:
+        raise UnfinishedError(
+            f"the request is done, but its certificate could not be stored: {without_unchanged(str(error))};"
+            " run the same command again"
+        ) from None
 
 
 def forget_many(
@@ -221,7 +242,7 @@ def _stored_result(
 
 
 def _signed(
-    answered: _Answered, deletion: "_Deletion", head: Head, erased: bool, *, searched: bool = False
+    answered: _Answered, deletion: "_Deletion", head: Head, erased: bool, *, searched: str | None = None
 ) -> Certificate:
     """Sign the certificate of a request at a head of the ledger."""
     return deletion.draft.issue(
@@ -271,7 +292,11 @@ def _repeated(
     """What a request returns that was answered before: its certificate, at this head of the ledger."""
     connection.pinned_head.write(head)  # also where no head was pinned yet
     state, target = answered.after, answered.target
-    certificate = certificate_of_target(connection, target, search=search)
+    reason = None
+    if search:
+        certificate, reason = searched_certificate(connection, target)
+    else:
+        certificate = certificate_of_target(connection, target)
     pending = certificate.erasure == "pending"
     return Forgotten(
         repeated=True,
@@ -287,6 +312,7 @@ def _repeated(
         decided_again=0 if state.configuration.by else None,
         pending_because=connection.database.erasure_obstacle if pending else None,
         erasure_steps=connection.database.erasure_steps if pending else None,
+        not_searched_because=reason,
         successors=state.configuration.successors,
     )
 

@@ -52,6 +52,8 @@ class Forgotten:
     the level conceals which decisions were touched; None in a vault without key columns."""
     pending_because: str | None = None
     erasure_steps: str | None = None
+    not_searched_because: str | None = None
+    """Why the whole vault was not searched, where that was asked for; None if it was."""
     fallback_because: str | None = None
     may_be_without_user: bool = False
     """Whether some of the people had no rows, while the vault holds rows without a user."""
@@ -72,6 +74,11 @@ class Forgotten:
         """Whether the deleted bytes have left the database's files."""
         return self.certificate.erasure
 
+    @property
+    def searched(self) -> bool:
+        """Whether the whole vault was searched for the people or records after the deletion."""
+        return self.certificate.searched is not None
+
     def to_dict(self) -> dict[str, Any]:
         """The request's numbers, the served arm, and the certificate with its main facts."""
         decisions = None if self.decisions is None else [asdict(each) for each in self.decisions]
@@ -89,6 +96,7 @@ class Forgotten:
             **self.certificate.summary(),
             "pending_because": self.pending_because,
             "erasure_steps": self.erasure_steps,
+            "not_searched_because": self.not_searched_because,
             "fallback_because": self.fallback_because,
             "may_be_without_user": self.may_be_without_user,
             **({"successors": list(self.successors)} if self.successors else {}),

@@ -3,11 +3,14 @@
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
+from armnesia.core.errors import InvalidInputError, UnfinishedError, UnknownEntryError, VaultError
 from armnesia.core.messages import listed
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate, Erasure
+from armnesia.vault.ledger.certificate_check import Issue
 from armnesia.vault.ledger.commitments import HashTree, Opening
+from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.diagnosis import changed_values
@@ -16,20 +19,88 @@ from armnesia.vault.state.similar_names import similar_forgotten
 from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.state.suppression import RequestHistory, SuppressionRows
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.state.whole_search import search_all
+from armnesia.vault.state.whole_search import search_vault
 from armnesia.vault.storage import tables
 
 _AT_ONCE = 500
 """Certificates that are in memory at the same time."""
 
 
-def certificate_of_target(
-    connection: VaultConnection, target: ErasureTarget, *, search: bool = False
-) -> Certificate:
-    """The certificate of a request, or of one name in a request, opened for that name alone.
+_ONE_OF_SEVERAL = "the request had several names: give all of them, and all are searched for"
+_FOUND = (
+    "the request is done, but digests of these people or records may still be in the vault, outside of its"
+    " indexes: the database is damaged, or was changed by something other than armnesia; their certificate is"
+    " withheld: run armnesia verify and repair what it finds (armnesia rebuild, or restore a backup; armnesia"
+    " compact if it finds nothing), then run the same command again"
+)
 
-    With `search`, all of the vault is searched for the names before, if they are the whole request.
+
+class _Answer(NamedTuple):
+    """What answered a request, or a request in which a name is."""
+
+    target: ErasureTarget
+    sequence: int
+    opening: Opening | None
+    tree: HashTree | None
+    head: Head
+    keyring: Keyring
+
+
+def certificate_of_target(connection: VaultConnection, target: ErasureTarget) -> Certificate:
+    """The certificate of a request, or of one name in a request, opened for that name alone."""
+    answer = _read_answer(connection, target)
+    return _opened(connection, answer, certificate_of_entry(connection, answer.sequence))
+
+
+def searched_certificate(
+    connection: VaultConnection, target: ErasureTarget
+) -> tuple[Certificate, str | None]:
+    """As `certificate_of_target`, after a search of the whole vault; and why there was none.
+
+    A certificate that says already what was searched is returned as it is.
     """
+    answer = _read_answer(connection, target)
+    sequence, head, reason = answer.sequence, None, None
+    if not _is_searched(connection, sequence):
+        if answer.opening is None or answer.opening.is_of_whole_request:
+            erased = connection.erase(answer.head)
+            reason = search_or_withhold(connection, answer.target, answer.keyring, sequence, erased=erased)
+        else:
+            reason = _ONE_OF_SEVERAL
+        head = answer.head if reason is None else None
+    return _opened(connection, answer, certificate_of_entry(connection, sequence, searched_at=head)), reason
+
+
+def search_or_withhold(
+    connection: VaultConnection, target: ErasureTarget, keyring: Keyring, sequence: int, *, erased: bool
+) -> str | None:
+    """Search the whole vault for a request that is done; return why it was not searched, None if it was.
+
+    If something is found, its certificate is not signed before a search that finds nothing.
+    """
+    found, reason = search_vault(connection, target, keyring, erased=erased)
+    if found:
+        with suppress(VaultError):  # that it was found is said in any case
+            _withhold(connection, sequence)
+        raise UnfinishedError(_FOUND)
+    return reason
+
+
+def _withhold(connection: VaultConnection, sequence: int) -> None:
+    with connection.writing() as transaction:
+        stored = read_stored(transaction, sequence)
+        draft = stored.withheld(connection.erasure_covers(stored.kind))
+        transaction.add(tables.put_certificate(sequence, draft.text, transaction.keyring.seal(draft.text)))
+        transaction.store(transaction.state)
+
+
+def _is_searched(connection: VaultConnection, sequence: int) -> bool:
+    with connection.reading() as transaction:
+        valid = read_stored(transaction, sequence).valid(read_public_keys(connection, transaction))
+    return valid is not None and valid.searched is not None
+
+
+def _read_answer(connection: VaultConnection, target: ErasureTarget) -> _Answer:
     with connection.reading() as transaction:
         target = target.normalised(transaction.state.configuration.user_type)
         answer = answer_to(transaction, target)
@@ -39,13 +110,13 @@ def certificate_of_target(
             refuse_returned_records(connection, transaction, target)
         sequence, opening = answer
         tree = read_tree(transaction, sequence, opening)
-        state, keys = transaction.state, target.row_keys(transaction.keyring)
-    search = search and (opening is None or opening.is_of_whole_request)
-    searched = search and search_all(connection, state, keys, erased=connection.erase(state.head))
-    certificate = certificate_of_entry(connection, sequence, searched=searched)
-    return (
-        certificate if opening is None else open_certificate(certificate, connection, target, opening, tree)
-    )
+        return _Answer(target, sequence, opening, tree, transaction.state.head, transaction.keyring)
+
+
+def _opened(connection: VaultConnection, answer: _Answer, certificate: Certificate) -> Certificate:
+    if answer.opening is None:
+        return certificate
+    return open_certificate(certificate, connection, answer.target, answer.opening, answer.tree)
 
 
 def refuse_returned_records(
@@ -106,24 +177,32 @@ class _Issued(NamedTuple):
 
 
 def certificate_of_entry(
-    connection: VaultConnection, sequence: int, *, searched: bool = False
+    connection: VaultConnection, sequence: int, *, searched_at: Head | None = None
 ) -> Certificate:
     """The certificate of a ledger entry, which names nobody; one that has to be signed is stored.
 
-    `searched`: all of the vault was just searched for everybody in the request, and nothing was found.
+    `searched_at`: the whole vault was searched for everybody in the request after this head of the ledger was
+    read, and nothing was found.
     """
-    issued = _issue(connection, sequence, searched=searched)
+    issued = _issue(connection, sequence, searched_at=searched_at)
     if not issued.is_stored:
         store_certificate(connection, issued.certificate)
     return issued.certificate
 
 
 def store_certificate(connection: VaultConnection, certificate: Certificate) -> None:
-    """Store a signed certificate in the place of its draft, or of an earlier one."""
-    sequence = certificate.body["entry"]["sequence"]
+    """Store a signed certificate in the place of its draft, or of an earlier one.
+
+    Refused is one that is no longer true: rows may have come back, or its key is not in use any more.
+    """
+    sequence, issue = certificate.body["sequence"], Issue.of(certificate.body)
     with connection.writing() as transaction:
         if certificate.erasure == "complete":
             check_still_erased(transaction, sequence)
+        if certificate.searched is not None:
+            check_not_restored(transaction, issue.latest)
+        if issue.public != transaction.keyring.public_key():
+            raise VaultError("the signing key was replaced meanwhile; run the same command again")
         transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
         transaction.store(transaction.state)
 
@@ -133,15 +212,18 @@ def deletion_of_entry(connection: VaultConnection, sequence: int) -> dict[str, A
     return _issue(connection, sequence).certificate.summary()
 
 
-def _issue(connection: VaultConnection, sequence: int, *, searched: bool = False) -> _Issued:
+def _issue(connection: VaultConnection, sequence: int, *, searched_at: Head | None = None) -> _Issued:
     """Sign the certificate of an entry with the present state of erasure, unless it is stored like that."""
     with connection.reading() as transaction:
         stored, state, keyring = read_stored(transaction, sequence), transaction.state, transaction.keyring
         keys = read_public_keys(connection, transaction)
         erasures = read_erasures(transaction.session, state.configuration)
+        if searched_at is not None:
+            check_not_restored(transaction, searched_at.sequence)
     erased = state.erased_through >= sequence or connection.erase(state.head)
     erasure: Erasure = "complete" if erased else "pending"
     covers = connection.erasure_covers(stored.kind)
+    searched = None if searched_at is None else connection.database.search_covers
     certificate = stored.issue(
         keyring, keys, erasure=erasure, covers=covers, erasures=erasures, searched=searched
     )
@@ -151,7 +233,17 @@ def _issue(connection: VaultConnection, sequence: int, *, searched: bool = False
 def check_still_erased(transaction: Transaction, sequence: int) -> None:
     """Refuse to store that erasure is complete where a restore or a rebuild has come in between."""
     if transaction.state.erased_through < sequence:
-        raise VaultError("the vault was restored or rebuilt meanwhile; run the same command again")
+        raise _restored_meanwhile()
+
+
+def check_not_restored(transaction: Transaction, sequence: int) -> None:
+    """Refuse to say that the vault was searched where rows may have come back after an entry."""
+    if tables.has_restored_since(transaction.session, sequence):
+        raise _restored_meanwhile()
+
+
+def _restored_meanwhile() -> VaultError:
+    return VaultError("the vault was restored or rebuilt meanwhile; run the same command again")
 
 
 def redraft_certificates(connection: VaultConnection, transaction: Transaction) -> None:

@@ -1,41 +1,53 @@
-"""Searching all of a vault for digests of forgotten people, where no table or index has to lead to them.
+"""Searching all of a vault for digests of forgotten people, which no table or index has to lead to.
 
 A request deletes rows where the indexes lead to, and compares them with the tally. Damage of a disk, or
 another program, may have left a second copy of a page elsewhere: only reading everything finds it.
 """
 
-from collections.abc import Sequence
-
-from armnesia.core.errors import UnfinishedError, VaultError
-from armnesia.core.messages import system_failure
-from armnesia.vault.configuration import MANAGED
+from armnesia.core.errors import UnfinishedError, VaultBusyError, VaultError
+from armnesia.core.messages import system_failure, without_unchanged
+from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.suppression import SuppressionRows
+from armnesia.vault.storage.database import SearchOutcome
 
-_FOUND = (
-    "the request is done, but digests of these people or records are still in the vault, where no index leads"
-    " to: the database is damaged, or was changed by something other than armnesia, so that no certificate is"
-    " handed out; run armnesia verify, repair what it finds (armnesia rebuild, armnesia compact, or restore a"
-    " backup), then run the same command again"
-)
+_NO_ROWS = "the vault holds no rows of its own: they are at its sources"
+_PENDING = "deleted bytes are still in the files"
+_LOCKED = "another process kept the vault locked"
+_READMITTED = "some of the request were readmitted meanwhile"
 
 
-def search_all(connection: VaultConnection, state: State, keys: Sequence[bytes], *, erased: bool) -> bool:
-    """Whether all was searched for the row keys of a request that is done; refuse to go on if one is found.
-
-    Files are searched only after erasure is complete: before that, deleted bytes are still in them. An
-    external vault has no rows to be searched.
-    """
-    if state.configuration.mode != MANAGED or (connection.database.erases_at_once and not erased):
-        return False
+def search_vault(
+    connection: VaultConnection, target: ErasureTarget, keyring: Keyring, *, erased: bool
+) -> SearchOutcome:
+    """Search for what may be left of a request that is done; `erased`: its bytes have left the files."""
+    if not connection.records.layout.holds_rows:
+        return SearchOutcome(False, _NO_ROWS)
+    if connection.database.erases_at_once and not erased:
+        return SearchOutcome(False, _PENDING)
+    digests, suppressed = target.row_keys(keyring), dict(target.suppression_digests(keyring))
+    # With one digest key only, the list has people by the same digest as their rows.
+    listed = {digest: suppressed[digest] for digest in digests if digest in suppressed}
     try:
-        found = connection.database.holds_copies(keys)
+        outcome = connection.database.search_for(digests, listed)
+        if outcome.found and _are_readmitted(connection, target):
+            return SearchOutcome(False, _READMITTED)
+    except VaultBusyError:
+        return SearchOutcome(False, _LOCKED)
     except (OSError, VaultError) as error:
         what = system_failure(error) if isinstance(error, OSError) else str(error)
         raise UnfinishedError(
-            f"the request is done, but the vault could not be searched for what may be left of it: {what};"
+            "the request is done, but the vault could not be searched for what may be left of it:"
+            f" {without_unchanged(what)};"
             " run the same command again"
         ) from None
-    if found:
-        raise UnfinishedError(_FOUND)
-    return found is not None
+    return outcome
+
+
+def _are_readmitted(connection: VaultConnection, target: ErasureTarget) -> bool:
+    """Whether somebody in the request is no longer suppressed, so that rows may be there by right."""
+    with connection.reading() as transaction:
+        digests = [digest for digest, _ in target.suppression_digests(transaction.keyring)]
+        rows = SuppressionRows.read(transaction, digests).suppressed
+    return any(digest not in rows or rows[digest][-1] is not None for digest in digests)

@@ -5,7 +5,7 @@ A new database is one module with a class that derives from `Database`, and one 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,8 @@ Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 """A statement and its parameters."""
 
 IN_USE = "is in use by another process; nothing was changed, try again"
+EVERY_BYTE = "every byte of the database's file"
+EVERY_ROW = "every record, and every tally of a person, without an index"
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,14 @@ class CompactionCost(NamedTuple):
     """Who waits, in words."""
 
 
+class SearchOutcome(NamedTuple):
+    """What searching all of a database for digests has come to."""
+
+    found: bool
+    not_done_because: str | None = None
+    """Why the search was given up; None if all was read."""
+
+
 class Database(ABC):
     """The database of one vault, through one connection."""
 
@@ -125,6 +135,9 @@ class Database(ABC):
 
     erasure_steps: ClassVar[str]
     """The commands that make deleted bytes leave the files and certify it, in words."""
+
+    search_covers: ClassVar[str]
+    """What `search_for` reads, in words for the certificate: `EVERY_BYTE` or `EVERY_ROW`."""
 
     erases_at_once: ClassVar[bool] = True
     """Whether `erase` can succeed right after a commit."""
@@ -201,11 +214,11 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def holds_copies(self, digests: Collection[bytes]) -> bool | None:
-        """Whether the identity or the owner of a record that is deleted is anywhere in the database.
+    def search_for(self, digests: Collection[bytes], listed: Mapping[bytes, str]) -> SearchOutcome:
+        """Look for identities and owners of records that are deleted, in all of the database.
 
-        All of it is read, wherever indexes lead to: the files, or the rows of a server that has them. None if
-        the files could not be read as they are, because others are using them.
+        No index is used: every byte of the files is read, or every row where the files are a server's. Those
+        that are `listed` are in the suppression list, with their kind, once each.
         """
 
     def distrust_unused_space(self) -> None:  # noqa: B027 (most databases need not know)

@@ -7,7 +7,7 @@ together. The ledger is a chain, so deletions are serial anyway.
 import re
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,11 +22,13 @@ from armnesia.core.errors import MissingExtraError
 from armnesia.logs.tables.postgres import OLDER_VIEWS
 from armnesia.logs.urls import DEFAULT_SCHEMA, location_of, without_schema
 from armnesia.vault.storage.database import (
+    EVERY_ROW,
     IN_USE,
     CompactionCost,
     Database,
     Dialect,
     Row,
+    SearchOutcome,
     Session,
     Statement,
     database_error,
@@ -37,7 +39,7 @@ from armnesia.vault.storage.schema import (
     OWNER_INDEX,
     Table,
 )
-from armnesia.vault.storage.tables import has_key_by_scan
+from armnesia.vault.storage.tables import has_digest_by_scan
 
 _CHUNK = 10_000
 _PATH_OF_CATALOGUE = "SET search_path = pg_catalog, pg_temp"
@@ -272,6 +274,7 @@ class PostgresDatabase(Database):
     backup_hint: ClassVar[str] = ", such as pg_dump"
     erases_at_once: ClassVar[bool] = False
     erasure_steps: ClassVar[str] = "armnesia compact, then armnesia finish"
+    search_covers: ClassVar[str] = EVERY_ROW
     erasure_covers: ClassVar[str] = (
         "the tables' files after `armnesia compact`; not the server's write-ahead log before it is recycled"
     )
@@ -383,10 +386,10 @@ class PostgresDatabase(Database):
         rows: list[Row] = found.fetchall()
         return rows
 
-    def holds_copies(self, digests: Collection[bytes]) -> bool:
-        """Read all rows of the tables that have such digests; the files are the server's."""
+    def search_for(self, digests: Collection[bytes], listed: Mapping[bytes, str]) -> SearchOutcome:
+        """Read all rows of the tables of records and tallies; the files are the server's."""
         with self.reading() as session:
-            return has_key_by_scan(session, packed(list(digests)))
+            return SearchOutcome(has_digest_by_scan(session, packed(list(digests))))
 
     def erase(self, *, wait: bool = False) -> bool:
         """Deleted rows stay in the heap until VACUUM FULL, which is too slow to run at once."""

@@ -9,7 +9,7 @@ import stat
 import time
 import urllib.parse
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
@@ -19,26 +19,28 @@ from armnesia.core.files import refuse_null_characters
 from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
+    EVERY_BYTE,
     IN_USE,
     CompactionCost,
     Database,
     Row,
+    SearchOutcome,
     Session,
     Snapshot,
     Statement,
     database_error,
     invalid_address,
 )
-from armnesia.vault.storage.digest_arrays import packed
 from armnesia.vault.storage.schema import Table
 from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_erasure import CLEAN, UNKNOWN, SqliteErasure
 from armnesia.vault.storage.sqlite_read_back import are_stored
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
 from armnesia.vault.storage.sqlite_schema import SCHEMA_OBJECTS, schema_problems
+from armnesia.vault.storage.sqlite_search import are_only_listed, find_in_file
 from armnesia.vault.storage.sqlite_session import SqliteSession, xor_of_digests
 from armnesia.vault.storage.sqlite_unused_space import SharedFile
-from armnesia.vault.storage.tables import count_suppressed_both_ways, read_head
+from armnesia.vault.storage.tables import read_head
 from armnesia.vault.storage.writer_queue import WriterQueue
 
 _SMALL_CACHE, _CACHE = 4096, 65_536  # KiB
@@ -60,10 +62,12 @@ _SMALL = 1 << 20
 """Bytes: reading a smaller vault takes no longer than copying it."""
 _PRIMARY_CODE = 0xFF
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_TRIES = 3
+_LONGEST_SEARCH = 5.0
+"""Seconds for which other writers may be held up by reading the whole file."""
 _PAUSE = 0.05
 _MALFORMED = b"malformed database schema"
 _USED = "another process was using the vault"
+_WRITTEN = "others have written to the vault while it was read, and reading it again would hold them up"
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 _MOST_PROBLEMS = 20
 _READ_SCHEMA_AGAIN = "PRAGMA writable_schema = RESET"
@@ -94,6 +98,7 @@ class SqliteDatabase(Database):
 
     erasure_steps: ClassVar[str] = "armnesia finish"
     erasure_covers: ClassVar[str] = "the files of the SQLite vault, its write-ahead log included"
+    search_covers: ClassVar[str] = EVERY_BYTE
 
     def __init__(self, path: str, *, create: bool, timeout: float) -> None:
         refuse_null_characters(path)
@@ -285,45 +290,34 @@ class SqliteDatabase(Database):
                     return not self.erasure_obstacle
                 time.sleep(_PAUSE)  # SQLite's own way to wait would keep writers waiting as well
 
-    def holds_copies(self, digests: Collection[bytes]) -> bool | None:
+    def search_for(self, digests: Collection[bytes], listed: Mapping[bytes, str]) -> SearchOutcome:
         """Read the whole file; then compare what was found with the suppression list, while nobody writes.
 
-        If somebody has written meanwhile, so that pages may have moved, it is read once more under the lock;
-        only there, if the log is not empty at first, and what is in it comes into the file later.
+        If somebody has committed meanwhile, pages may have moved, and it is read once more while writers
+        wait; but not if that takes long.
         """
         with self._translating_errors():
-            self._check_same_files()
-            version, is_complete = self._data_version(), self._erasure.is_done()
-            places = self._file.places_of(digests) if is_complete else []
-            for _ in range(_TRIES):
-                if not self.erase(wait=True):
-                    continue
-                with self._queue.turn(self._timeout), self._transaction("BEGIN IMMEDIATE") as session:
-                    if self._erasure.is_done():  # nobody has written in between
-                        if not is_complete or self._data_version() != version:
-                            places = self._file.places_of(digests)
-                        return self._has_other_copies(session, digests, places)
-        return None
+            version = self._data_version()  # before the log is emptied, by whose pages the file changes
+            if not self.erase(wait=True):
+                return SearchOutcome(False, self.erasure_obstacle)
+            begin = time.monotonic()
+            offsets = find_in_file(self._file, digests)
+            takes_long = time.monotonic() - begin > _LONGEST_SEARCH
+            with self._queue.turn(self._timeout):
+                self._warn_of(self._empty_log())
+                with self._transaction("BEGIN IMMEDIATE") as session:
+                    if not self._erasure.is_done():
+                        return SearchOutcome(False, self.erasure_obstacle or _USED)
+                    if self._data_version() != version:
+                        if takes_long:
+                            return SearchOutcome(False, _WRITTEN)
+                        offsets = find_in_file(self._file, digests)
+                    return SearchOutcome(not are_only_listed(session, self._file, digests, listed, offsets))
 
     def _data_version(self) -> int:
         """A number that changes if another connection commits."""
         ((number,),) = self._connection.execute("PRAGMA data_version").fetchall()
         return int(number)
-
-    def _has_other_copies(self, session: Session, digests: Collection[bytes], places: Iterable[int]) -> bool:
-        """Whether a digest is at one of these places that is not an entry of the suppression list.
-
-        The list, and its index, have digests of people who are forgotten. They must be as many as rows are
-        found in it, both with the index and without: another page may have taken the place of one of theirs.
-        """
-        listed = count_suppressed_both_ways(session, packed(list(digests)))
-        roots = self._connection.execute("SELECT rootpage FROM sqlite_master WHERE tbl_name = 'suppressed'")
-        try:
-            pages = self._file.pages_of_trees(root for (root,) in roots.fetchall())
-        except ValueError:
-            return True
-        size, own = self._file.page_size(), list(places)
-        return len(own) != listed or any(place // size + 1 not in pages for place in own)
 
     def distrust_unused_space(self) -> None:
         """Look at all pages after this transaction: its mark says that only this connection knows more."""

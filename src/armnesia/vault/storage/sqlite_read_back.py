@@ -48,8 +48,11 @@ def _checked(sql: str) -> tuple[str, str]:
     assert storing is not None, f"it is not known how to read back what this stores: {sql}"
     table = storing[1] or storing[3]
     key, *others = re.findall(r"\w+", storing[2] or storing[4])
-    rows = f"{table} AS own{_AFTER_PREDECESSOR if table == 'ledger' else ''}"
-    condition = "".join([f"own.{key} = ?", *(f" AND own.{name} IS ?" for name in others)])
+    # By the index of the key, then in the table: a damaged index may lead to the row of another key.
+    rows = f"{table} AS found JOIN {table} AS own NOT INDEXED ON own.rowid = found.rowid"
+    rows += _AFTER_PREDECESSOR if table == "ledger" else ""
+    condition = f"found.{key} = ? AND own.{key} = found.{key}"
+    condition += "".join(f" AND own.{name} IS ?" for name in others)
     return table, f"(SELECT count(*) FROM {rows} WHERE {condition}) = 1"
 
 

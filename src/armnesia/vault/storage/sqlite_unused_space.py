@@ -14,14 +14,11 @@ import re
 import struct
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import BinaryIO, ClassVar, NamedTuple
 
-from armnesia.vault.storage.digest_search import places_of
-from armnesia.vault.storage.sqlite_tree_pages import pages_of_tree
-
 _LOG_HEADER, _FRAME_HEADER = 32, 24
-_FILE_HEADER = 100
+FILE_HEADER = 100
 _POINTERS_AT = {2: 12, 5: 12, 10: 8, 13: 8}
 """Where the cell pointers of a b-tree page begin, by the first byte of its header."""
 _FRAME = struct.Struct(">I4x8s")
@@ -67,7 +64,7 @@ class Layout(NamedTuple):
         if found is None:
             return None
         begin, cells_from = found
-        cells = _PAGE_HEADER.unpack_from(page, _start(number))[1]
+        cells = _PAGE_HEADER.unpack_from(page, start_of_page(number))[1]
         if min(struct.unpack_from(f">{cells}H", page, begin - 2 * cells), default=cells_from) < cells_from:
             return None  # a damaged page: this space is in use
         return found
@@ -80,7 +77,7 @@ class Layout(NamedTuple):
         random bytes, has five in a row that are not zero with probability 1 − 1.2·10⁻⁶. On larger pages,
         where digests look like pointers, pointers count as well.
         """
-        start = _start(number)
+        start = start_of_page(number)
         kind, cells, cells_from = _PAGE_HEADER.unpack_from(block, page_at + start)
         pointers = _POINTERS_AT.get(kind)
         if pointers is None or (self.pointer_maps and (number - 2) % self.pointer_maps == 0):
@@ -103,9 +100,9 @@ class Layout(NamedTuple):
         return (begin, cells_from) if _FIVE_BYTES.search(space, at, end) else None
 
 
-def _start(number: int) -> int:
+def start_of_page(number: int) -> int:
     """Where the header of a b-tree page stands on the page of this number."""
-    return _FILE_HEADER if number == 1 else 0
+    return FILE_HEADER if number == 1 else 0
 
 
 def pages_with_leftovers(log_path: str) -> set[int]:
@@ -163,7 +160,7 @@ class SharedFile:
         """
         with self._lock:
             file = self._open()
-            layout = Layout.of(_read(file, 0, _FILE_HEADER))
+            layout = Layout.of(_read(file, 0, FILE_HEADER))
             last = os.fstat(file.fileno()).st_size // layout.size
             if last >= _MOST_PAGES:
                 raise OSError("the file has too many pages")
@@ -180,31 +177,11 @@ class SharedFile:
             if written:
                 os.fsync(file.fileno())
 
-    def places_of(self, digests: Collection[bytes]) -> list[int]:
-        """Where in the file one of these digests begins; others may use it meanwhile."""
-        return list(places_of(self.read_at, digests))
-
-    def read_at(self, place: int, size: int) -> bytes:
-        """Bytes of the file, at most so many."""
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Bytes of the file, at most so many; other threads can use it meanwhile."""
         with self._lock:
             descriptor = self._open().fileno()
-        return os.pread(descriptor, size, place)
-
-    def pages_of_trees(self, roots: Iterable[int]) -> set[int]:
-        """The pages of b-trees; refuse trees that are none by a ValueError.
-
-        Nobody else may write to the file meanwhile, and its log must be empty.
-        """
-        size = self.page_size()
-        return {
-            page
-            for root in roots
-            for page in pages_of_tree(lambda number: self.read_at((number - 1) * size, size), root)
-        }
-
-    def page_size(self) -> int:
-        """The bytes of a page."""
-        return Layout.of(self.read_at(0, _FILE_HEADER)).size
+        return os.pread(descriptor, size, offset)
 
     def names_used_pages_as_free(self) -> bool:
         """Whether pages that SQLite would use next, because a list in the file names them as free, are not.
@@ -215,7 +192,7 @@ class SharedFile:
         """
         with self._lock:
             file = self._open()
-            header = _read(file, 0, _FILE_HEADER)
+            header = _read(file, 0, FILE_HEADER)
             following = int.from_bytes(header[32:36])
             if not following:
                 return False

@@ -74,13 +74,15 @@ def count_records_by_scan(session: Session, identities: DigestArray) -> int:
     return int(found)
 
 
-def has_key_by_scan(session: Session, keys: DigestArray) -> bool:
+def has_digest_by_scan(session: Session, digests: DigestArray) -> bool:
     """Whether a record or a tally has one of these identities or owners, by reading all without any index."""
-    wanted, names = session.digest_set(keys)
+    wanted, parameters = session.digest_set(digests)
+    of_records = f"SELECT 1 FROM record{{}} WHERE owner IN {wanted} OR identity IN {wanted} LIMIT 1"
+    of_tallies = f"SELECT 1 FROM owner{{}} WHERE owner IN {wanted} LIMIT 1"
     with session.without_indexes() as hint:
-        return any(
-            session.query(f"SELECT 1 FROM {table}{hint} WHERE {column} IN {wanted} LIMIT 1", *names)
-            for table, column in (("record", "owner"), ("record", "identity"), ("owner", "owner"))
+        return bool(
+            session.query(of_records.format(hint), *parameters, *parameters)
+            or session.query(of_tallies.format(hint), *parameters)
         )
 
 

@@ -20,7 +20,7 @@ def read_tokens(session: Session) -> list[TokenRow]:
     """All tokens, by their numbers."""
     found = session.query(f"SELECT {TOKEN_COLUMNS} FROM token ORDER BY number")
     return [
-        TokenRow(number, bytes(digest), facts, bytes(seal), last_used, uses)
+        TokenRow(number, _as_bytes(digest), facts, _as_bytes(seal), last_used, uses)
         for number, digest, facts, seal, last_used, uses in found
     ]
 
@@ -67,9 +67,13 @@ def read_subject_requests(session: Session, *, only_open: bool = False) -> list[
 
 def _subject_request(row: Row) -> SubjectRequestRow:
     id_, status, facts, identity, sequence, seal = row
-    return SubjectRequestRow(
-        id_, status, facts, None if identity is None else bytes(identity), sequence, bytes(seal)
-    )
+    own = None if identity is None else _as_bytes(identity)
+    return SubjectRequestRow(id_, status, facts, own, sequence, _as_bytes(seal))
+
+
+def _as_bytes(value: object) -> bytes:
+    """A value of a row; none where a damaged table has another one, which no seal fits."""
+    return bytes(value) if isinstance(value, bytes | memoryview) else b""
 
 
 def put_subject_request(row: SubjectRequestRow) -> Statement:

@@ -51,14 +51,13 @@ def count_suppressed(session: Session) -> int:
     return int(number)
 
 
-def count_suppressed_both_ways(session: Session, digests: DigestArray) -> int:
-    """How many rows have one of these digests, by reading all of the list, and once more by its index."""
-    wanted, names = session.digest_set(digests)
-    by_index = f"SELECT count(*) FROM suppressed WHERE digest IN {wanted}"
+def read_suppressed_both_ways(session: Session, digests: DigestArray) -> tuple[list[Row], list[Row]]:
+    """Rows with these digests, each with its kind: by reading all of the list, and by its index."""
+    wanted, parameters = session.digest_set(digests)
+    sql = "SELECT digest, kind FROM suppressed{} WHERE digest IN {} ORDER BY digest"
     with session.without_indexes() as hint:
-        ((number,),) = session.query(by_index.replace("suppressed", f"suppressed{hint}"), *names)
-    ((by_its_index,),) = session.query(by_index, *names)
-    return int(number) + int(by_its_index)
+        by_scan = session.query(sql.format(hint, wanted), *parameters)
+    return by_scan, session.query(sql.format("", wanted), *parameters)
 
 
 def put_row(table: str, row: Row) -> Statement:
