@@ -1,4 +1,4 @@
-"""A page in the place of another: as a disk writes that is led astray, or a file of which parts are older."""
+"""A page in the place of another: misdirected writes of a disk, or a file of which parts are older."""
 
 import random
 import tempfile
@@ -15,8 +15,9 @@ SIZE = 4096
 def copied_pages(trials: int, seed: int) -> Iterator[Trial]:
     """Overwrite a page with a copy of another, mostly one with rows of the victim, then forget and verify.
 
-    One trial in four takes the older state of the same page, from yesterday's backup. Every request searches
-    the whole vault, as the command line does.
+    One trial in four takes the older state of the same page, from yesterday's backup, and one in four
+    overwrites a page of the suppression list, which may have the digests of the victim. Every request
+    searches the whole vault, as the command line does.
     """
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -31,9 +32,10 @@ def copied_pages(trials: int, seed: int) -> Iterator[Trial]:
             for page in every
         }
         with_rows = [page for page in every if held[page]]
+        of_list = [page for name, pages in places.items() if "suppressed" in name for page in pages]
         for trial in range(trials):
             is_older = trial % 4 == 3
-            lost = draw.choice([page for page in every if page > 1])
+            lost = draw.choice(of_list if trial % 4 == 1 else [page for page in every if page > 1])
             source = lost if is_older else draw.choice(with_rows if trial % 8 else every)
             content = _page(older if is_older else original, source)
             copy = target.copy(target.folder / "attacked")

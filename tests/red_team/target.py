@@ -176,6 +176,9 @@ class Copy:
             found.append(f"the certificate says {kind!r} of somebody with {len(rows)} rows")
         if left:
             found.append(f"{left} rows are left")
+        if certificate.searched:  # the list has the person, in its table and in its index
+            copies = self.path.read_bytes().count(owner) - (2 if self._is_listed(victim) else 0)
+            found += [f"{copies} copies of the digest are left after a search"] if copies else []
         ((_, _, before, *_),) = self.target.tables["decision"]
         arms = zip(ACTIONS, arms_in(before), arms_in(statistics), strict=True)
         for label, (count_before, total_before, _), (count, total, _) in arms:
@@ -184,6 +187,13 @@ class Copy:
             if (count, total) != true:
                 found.append(f"the statistics of {label} are {(count, total)}, not {true}")
         return [*found, *certificate.verify(self.target.public_keys)]
+
+    def _is_listed(self, victim: str) -> bool:
+        """Whether the suppression list has the person, by the same digest as rows have."""
+        owner = self.target.keyring.owner_digest(victim)
+        with closing(sqlite3.connect(self.path)) as connection:
+            listed = connection.execute("SELECT digest, kind FROM suppressed NOT INDEXED").fetchall()
+        return listed.count((owner, "user")) == 1
 
     def _false_claims_by_bytes(self, victim: str) -> list[str]:
         """The same for a file that SQLite cannot read any more: the rows are gone, and nothing is decided."""

@@ -11,6 +11,8 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault.ledger import certificate_check
 from armnesia.vault.state import managed_records, similar_names
+from armnesia.vault.storage import sqlite
+from armnesia.vault.storage.database import SearchOutcome
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.red_team import flips
 from tests.red_team.__main__ import ATTACKS, run
@@ -91,8 +93,16 @@ def test_without_tallies_a_damaged_index_gives_a_false_certificate(
 
 def test_without_a_search_copies_of_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: only what the indexes lead to is looked at."""
-    monkeypatch.setattr(SqliteDatabase, "holds_copies", lambda *_: False)
+    monkeypatch.setattr(SqliteDatabase, "search_for", lambda *_: SearchOutcome(False))
     assert any("rows are left" in trial.detail for trial in run(PLACES, 60, seed=2).missed)
+
+
+def test_if_any_entry_of_the_list_were_taken_for_its_own_copies_would_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planted fault: a page in the place of one of the list is read as entries of it."""
+    monkeypatch.setattr(sqlite, "are_only_listed", lambda *_: True)
+    assert any("after a search" in trial.detail for trial in run(PLACES, 60, seed=2).missed)
 
 
 def test_without_near_spellings_misspelt_people_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -304,7 +304,8 @@ class SqliteDatabase(Database):
             offsets = find_in_file(self._file, digests)
             takes_long = time.monotonic() - begin > _LONGEST_SEARCH
             with self._queue.turn(self._timeout):
-                self._warn_of(self._empty_log())
+                if not self._erasure.is_done():
+                    self._warn_of(self._empty_log())
                 with self._transaction("BEGIN IMMEDIATE") as session:
                     if not self._erasure.is_done():
                         return SearchOutcome(False, self.erasure_obstacle or _USED)
