@@ -89,6 +89,8 @@ class DeletionDone(DeletionSummary):
     head: str
     pending_because: str | None
     erasure_steps: str | None
+    not_searched_because: str | None
+    """None: the service does not search."""
     fallback_because: str | None
     may_be_without_user: bool
     successors: NotRequired[list[str]]

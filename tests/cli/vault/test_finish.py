@@ -57,8 +57,8 @@ def test_pending_erasures_are_finished_and_the_certificates_written(run: Any, va
 
 
 def test_finish_has_stable_keys(run: Any, vault: Path) -> None:
-    run("forget", "--user", "u1")
-    run("forget", "--user", "a1")
+    run("forget", "--user", "u1", "--no-search")
+    run("forget", "--user", "a1", "--no-search")
     done = run("finish", "--since", "3", "--json")
     head = run("ledger", "--head-only").out.strip()
     assert done.json == {
@@ -172,8 +172,8 @@ def test_a_bad_folder_is_refused_before_anything_is_written(
 
 
 def test_a_folder_that_becomes_full_is_told(run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("forget", "--user", "u1")
-    run("forget", "--user", "a1")
+    run("forget", "--user", "u1", "--no-search")
+    run("forget", "--user", "a1", "--no-search")
     save = Certificate.save
 
     def once(self: Certificate, path: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from armnesia.cli.vault.forget import erasure_hint
 from armnesia.vault import Vault
+from armnesia.vault.storage.database import EVERY_BYTE
 from armnesia.vault.storage.postgres import PostgresDatabase
 from tests.cli.examples import BUDGET, GAUSSIAN, INGEST, WEAKER_POLICY, contents, mode_of, users
 
@@ -36,7 +37,7 @@ def test_forget_then_anyone_checks_the_certificate(run: Any, vault: Path) -> Non
     assert set(done) == {
         *("dry_run", "repeated", "named", "held", "not_held", "records", "counts", "served_before"),
         *("served", "head", "sequence", "kind", "unlearner", "level", "budget", "erasure", "searched"),
-        "pending_because",
+        *("pending_because", "not_searched_because"),
         *("erasure_steps", "fallback_because", "may_be_without_user", "certificate", "certificate_file"),
         "also_held",
     }
@@ -161,7 +162,8 @@ def test_what_to_do_about_bytes_that_are_still_there(run: Any, vault: Path) -> N
     reader = sqlite3.connect("vault.db")
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM record").fetchone()
-    printed = run("forget", "--user", "u1").out
+    printed = run("forget", "--user", "u1", "--no-search").out
+    searching = run("forget", "--user", "u1").out
     with Vault.open("sqlite:///vault.db") as opened:
         done = opened.forget(records=["r3"])
     there = replace(done, erasure_steps=PostgresDatabase.erasure_steps)
@@ -169,6 +171,8 @@ def test_what_to_do_about_bytes_that_are_still_there(run: Any, vault: Path) -> N
     reader.close()
     assert "because another process was using the vault. Run armnesia finish;" in printed
     assert "armnesia certificate show --user U --out FILE" in printed
+    assert "Not searched: deleted bytes are still in the files\n" in searching
+    assert "Run armnesia finish; then the same command searches the vault" in searching
     assert "Run armnesia compact, then armnesia finish;" in on_a_server
     assert "armnesia certificate show --records ID --out FILE" in on_a_server
     assert "│ erasure                 │ complete " in run("status").out
@@ -259,3 +263,28 @@ def test_given_rows_are_said_to_be_given(run: Any, folder: Path) -> None:
         done.out.split()
     )
     assert "were given, not" not in " ".join(run("forget", "--user", "bob").out.split())
+
+
+def test_the_whole_vault_is_searched_unless_told_not_to(run: Any, vault: Path) -> None:
+    searched = run("forget", "--user", "u1", "--json").json
+    assert (searched["searched"], searched["not_searched_because"]) == (True, None)
+    assert searched["certificate"]["body"]["erasure"]["searched"] == EVERY_BYTE
+    assert f"Searched: {EVERY_BYTE} was read after the deletion" in run("forget", "--user", "u2").out
+    assert "Searched:" not in run("forget", "--user", "a1", "--no-search").out
+    assert run("forget", "--user", "a1", "--no-search", "--json").json["searched"] is False
+
+
+def test_what_a_search_finds_is_told_and_no_certificate_is_written(run: Any, vault: Path) -> None:
+    with Vault.open("sqlite:///vault.db") as opened:
+        digest = opened._connection.all_keys.owner_digest("u1")
+    with Path("vault.db").open("ab") as file:
+        file.write(digest.ljust(4096, b"\0"))
+    done = run("forget", "--user", "u1", "--certificate", "u1.json")
+    assert (done.code, done.out, Path("u1.json").exists()) == (1, "", False)
+    assert done.err.startswith("armnesia: the request is done, but digests of these people or records may")
+    shown = run("certificate", "show", "--user", "u1")
+    assert shown.code == 2
+    assert "is withheld: a search of the whole vault has found" in shown.err
+    assert run("compact").code == 0
+    assert run("forget", "--user", "u1", "--certificate", "u1.json").code == 0
+    assert Path("u1.json").exists()

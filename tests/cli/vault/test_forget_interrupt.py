@@ -23,7 +23,7 @@ def test_before_the_commit_nothing_was_changed(
 ) -> None:
     before = run("status", "--json").json
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.vault.operations.forget._signed", interrupt)
+        patched.setattr("armnesia.vault.operations.forget._delete_and_store", interrupt)
         stopped = run(*FORGET)
     assert (stopped.code, stopped.out) == (130, "")
     assert stopped.err == "armnesia: interrupted; nothing was changed\n"
@@ -45,8 +45,9 @@ def test_after_it_the_entry_is_named(run: Any, vault: Path, monkeypatch: pytest.
     entry = run("forget", "--user", "u1", "--json").json["sequence"]
     forgotten = f"armnesia: interrupted; forgotten by ledger entry {entry};"
     assert (stopped.code, stopped.out) == (130, "")
-    assert stopped.err == f"{forgotten} run the same command again\n"
-    assert again.err == f"{forgotten} the certificate file may be missing: run the same command again\n"
+    missing = "may be missing: run the same command again\n"
+    assert stopped.err == f"{forgotten} the search of the vault {missing}"
+    assert again.err == f"{forgotten} the search of the vault and the certificate file {missing}"
     assert run(*FORGET).code == 0
     assert Path("u1.json").exists()
 
@@ -58,7 +59,7 @@ def test_a_full_disk_after_the_commit_is_no_refusal(
     with monkeypatch.context() as patched:
         full = OSError(errno.ENOSPC, "No space left on device")
         patched.setattr("armnesia.cli.vault.forget.print_result", raising(full))
-        stopped = run("forget", "--user", "u1")
+        stopped = run("forget", "--user", "u1", "--no-search")
         previewed = run("forget", "--user", "u2", "--dry-run")
     entry = run("forget", "--user", "u1", "--json").json["sequence"]
     assert stopped.code == 1

@@ -33,7 +33,7 @@ def test_the_published_list_says_who_signed_what(run: Any, vault: Path) -> None:
     assert printed.json["head"] == run("ledger", "--head-only").out.strip()
     assert run("public-key").out.split() == printed.json["public_keys"]
     Path("keys.json").write_text(printed.out, encoding="utf-8")
-    for name, notes in (("u1", 1), ("a1", 0)):
+    for name, notes in (("u1", 2), ("a1", 0)):
         checked = run("certificate", "verify", f"{name}.json", "--public-key", "keys.json", "--json")
         assert (checked.code, checked.json["valid"], len(checked.json["notes"])) == (0, True, notes)
 

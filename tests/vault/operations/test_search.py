@@ -316,7 +316,7 @@ def test_a_page_in_the_place_of_one_of_the_list_is_found(
     with filled(sqlite_place) as vault:
         if rotated:
             vault.rotate_digest_key()
-        vault.forget(users=["dan"])
+        vault.forget(users=["dan", *(f"stranger-{number}" for number in range(4))])
         pages = pages_of(sqlite_place.path)
         content = page_of(sqlite_place.path.read_bytes(), pages[copied][0])
         keys = vault._connection.all_keys

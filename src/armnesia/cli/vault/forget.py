@@ -119,7 +119,7 @@ def forget(
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
         check_new_file(certificate)
     steps = {
-        "the search of the vault": search,
+        "the search of the vault": search and not erase_at_source,  # which holds no rows
         "the erasure at the sources": erase_at_source,
         "the certificate file": certificate is not None,
     }

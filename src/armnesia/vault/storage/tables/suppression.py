@@ -52,12 +52,18 @@ def count_suppressed(session: Session) -> int:
 
 
 def read_suppressed_both_ways(session: Session, digests: DigestArray) -> tuple[list[Row], list[Row]]:
-    """Rows with these digests, each with its kind: by reading all of the list, and by its index."""
+    """Rows with these digests, each with its kind: by reading all of the list, and by its index, on SQLite.
+
+    What the index leads to is read from the list itself: a damaged one may lead to the row of another digest.
+    """
     wanted, parameters = session.digest_set(digests)
-    sql = "SELECT digest, kind FROM suppressed{} WHERE digest IN {} ORDER BY digest"
-    with session.without_indexes() as hint:
-        by_scan = session.query(sql.format(hint, wanted), *parameters)
-    return by_scan, session.query(sql.format("", wanted), *parameters)
+    by_scan = f"SELECT digest, kind FROM suppressed NOT INDEXED WHERE digest IN {wanted} ORDER BY digest"
+    by_index = (
+        "SELECT own.digest, own.kind FROM suppressed AS found"
+        " JOIN suppressed AS own NOT INDEXED ON own.rowid = found.rowid"
+        f" WHERE found.digest IN {wanted} ORDER BY own.digest"
+    )
+    return session.query(by_scan, *parameters), session.query(by_index, *parameters)
 
 
 def put_row(table: str, row: Row) -> Statement:
