@@ -165,6 +165,10 @@ class Database(ABC):
         """Prepare the connection for a transaction that builds indexes, so that these are not in memory."""
         return nullcontext()
 
+    def no_vault(self) -> VaultError:
+        """The error about a database without a vault."""
+        return VaultError(f"there is no vault at {self.location!r}; make one with: armnesia init")
+
     @abstractmethod
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""
