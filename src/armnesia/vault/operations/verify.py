@@ -39,6 +39,10 @@ _OF_KEYS = "keys: "
 """How `ReplayedState.key_problems` begin."""
 _SHORTER = "the ledger is shorter than the head that was kept"
 """How a problem of `check_chain` ends that an old copy has."""
+_OF_DATABASE = (
+    "the database's own check found something: run armnesia rebuild, which makes the indexes again, and"
+    " restore a backup if that is refused"
+)
 _REBUILD = "; if no problem of a key is told, run armnesia rebuild"
 _RESTORE = ": it is an old copy, or entries were deleted; run armnesia restore with the latest export"
 _UNPINNED = (
@@ -84,6 +88,9 @@ def _verify(
         if remark is not None:
             notes.append(remark)
         problems += connection.database.integrity_problems(session)
+        if problems:
+            notes.append(_OF_DATABASE)
+        problems += connection.database.header_problems()
         state, found = _state(session, connection)
         problems += found
         foreign = connection.schema_problems(session, VERSION if state is None else state.version)

@@ -193,6 +193,10 @@ class Database(ABC):
         For a database in the process itself, whose file may be damaged; a server has checks of its own.
         """
 
+    def header_problems(self) -> list[str]:
+        """Where the file, if the database is one, begins with something else than it should."""
+        return []
+
     @abstractmethod
     def integrity_problems(self, session: Session) -> list[str]:
         """What the database's own check of its files and indexes finds; a sentence each."""

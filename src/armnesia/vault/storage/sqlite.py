@@ -285,11 +285,10 @@ class SqliteDatabase(Database):
         session.query(_READ_SCHEMA_AGAIN)
         found = [str(text) for (text,) in session.query(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
         lines = [line for text in found if text != "ok" for line in text.splitlines()]
-        problems = [f"database: {line}" for line in lines if not line.startswith("***")]  # a heading
-        return [*self._header_problems(), *problems]
+        return [f"database: {line}" for line in lines if not line.startswith("***")]  # a heading
 
-    def _header_problems(self) -> list[str]:
-        """SQLite's own check does not look at the two bytes by which it takes a file for read-only."""
+    def header_problems(self) -> list[str]:
+        """Look at the two bytes by which SQLite takes a file for read-only, as its own check does not."""
         ((mode,),) = self._connection.execute("PRAGMA journal_mode").fetchall()
         try:
             found = self._file.read_at(FORMAT_VERSIONS, 2)
@@ -584,6 +583,8 @@ _MEANINGS = {
     "not a database": "is not a vault, or is damaged: {}; check the address, or restore a backup",
     "malformed": "is not a vault, or is damaged: {}; run armnesia rebuild, which makes its indexes again, and"
     " restore a backup if that is refused",
+    "no such table": "is damaged: {}; restore a backup",
+    "unsupported file format": "is not a vault, or is damaged: {}; restore a backup",
     "UNIQUE constraint failed": "is damaged: rows are in it twice ({}), which armnesia cannot repair: restore"
     " a backup",
     "full": "cannot grow: the disk is full; nothing was changed",
