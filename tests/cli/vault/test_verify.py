@@ -32,7 +32,7 @@ def test_verify_finds_what_was_changed_and_rebuild_repairs_it(run: Any, vault: P
     assert set(rebuilt) == {"changed", "dropped", "head"}
     assert rebuilt["changed"] is True
     assert run("verify").code == 0
-    assert "Nothing to change" in run("rebuild").out
+    assert "The statistics have not changed." in run("rebuild").out
 
 
 @pytest.mark.usefixtures("clicks")

@@ -7,6 +7,12 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
+from armnesia.core.messages import counted
+
+_INDEXES = "The indexes of the vault's tables were made again."
+_EXPORT = (
+    "The ledger has a new entry: run armnesia export --for-restore, because restore needs the latest export."
+)
 
 
 @with_vault_options
@@ -41,10 +47,13 @@ def rebuild(
         done = vault.rebuild(without=without or (), unerased=unerased, moved=moved, progress=progress)
     if done.moved is not None:
         text = f"Source {done.moved[0]!r} is counted at {done.moved[1]!r} from now on, by the same number."
-        print_result(done.to_dict, as_json, text)
+        print_result(done.to_dict, as_json, text, _EXPORT)
         return
     dropped = [f"Dropped: source {name!r}; its rows no longer count." for name in done.dropped]
-    text = "The statistics were recomputed and have changed."
-    if not done.changed:
-        text = "The statistics have not changed." if dropped else "Nothing to change."
-    print_result(done.to_dict, as_json, *dropped, text)
+    deleted = []
+    if done.rows_deleted:
+        deleted = [f"Deleted: {counted(done.rows_deleted, 'row')} of forgotten people or records."]
+    text = "The statistics have not changed."
+    if done.changed:
+        text = "The statistics were recomputed: they have changed, or what they are computed from has."
+    print_result(done.to_dict, as_json, *dropped, *deleted, text, _INDEXES, _EXPORT)

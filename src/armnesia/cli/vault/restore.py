@@ -12,6 +12,10 @@ from armnesia.core.messages import counted
 from armnesia.vault import Vault
 
 _NOT_IN_IT = "Rows that were ingested after the backup are not in it: ingest them again."
+_REPAIRED = (
+    "The suppression list, the answered requests or the commitments had been changed by something other than"
+    " armnesia; they are those of the export again."
+)
 _RECOUNTED = (
     "The sources that the backup names were counted again; those that were first ingested after it are not"
     " in it: ingest them again."
@@ -50,6 +54,7 @@ def restore(
         as_json,
         f"{counted(done.replayed, 'ledger entry', 'ledger entries')} replayed: everyone forgotten since the"
         " backup is forgotten again",
+        *([_REPAIRED] if done.lists_repaired else []),
         _RECOUNTED if done.recounted else _NOT_IN_IT,
         *(
             [

@@ -8,8 +8,9 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import StoredHead, VaultOptions, with_vault_options
+from armnesia.core.errors import DamagedDatabaseError
 from armnesia.core.messages import counted
-from armnesia.vault import Head
+from armnesia.vault import Head, Verification
 
 
 @with_vault_options
@@ -30,11 +31,14 @@ def verify(
     """
     stored = None if head is None else Head.parse(head)  # refused before the vault is opened
     # An old copy is opened too: that it is old is one of the problems to report.
-    with (
-        options.open(accept="any") as vault,
-        counting_rows(quiet=as_json) as progress,
-    ):
-        found = vault.verify(stored, in_place=in_place, progress=progress)
+    try:
+        with (
+            options.open(accept="any") as vault,
+            counting_rows(quiet=as_json) as progress,
+        ):
+            found = vault.verify(stored, in_place=in_place, progress=progress)
+    except DamagedDatabaseError as error:  # it cannot even be opened
+        found = Verification.of_damage(error)
     print_result(
         found.to_dict(),
         as_json,

@@ -14,7 +14,11 @@ def compact(connection: VaultConnection) -> Compacted:
         has_requests = transaction.state.version >= WITH_SERVICE
         answered = requests_with_names_in_files(session, transaction.keyring) if has_requests else []
         problems = connection.database.integrity_problems(session)
-        refuse_first(problems, "{}; a copy would keep the damage: run armnesia rebuild first")
+        refuse_first(
+            problems,
+            "{}; a copy would keep the damage: run armnesia rebuild first, and restore a backup if that is"
+            " refused",
+        )
     if not connection.database.compact():
         return Compacted("pending", connection.database.erasure_obstacle)
     connection.erased_at = head

@@ -23,9 +23,6 @@ from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
-_LISTS = ("suppressed", "request", "tree")
-"""The tables that cannot be made again from anything else in the vault."""
-
 
 def rebuild(
     connection: VaultConnection,
@@ -54,7 +51,7 @@ def rebuild(
         scan = connection.records.scan(
             session, transaction.keyring, read_suppressed(session), counter=counter
         )
-        if any(getattr(scan.digests, table) != getattr(before.digests, table) for table in _LISTS):
+        if not scan.digests.has_lists_of(before.digests):
             raise VaultError(
                 "the suppression list, the answered requests, the commitments or their digests were changed"
                 " by something other than armnesia: run armnesia restore with the latest export"
@@ -83,7 +80,7 @@ def rebuild(
         transaction.store(state)
     if deleted:
         connection.erase(entry.head)
-    return Rebuilt(not unchanged, entry.head, tuple(without))
+    return Rebuilt(not unchanged, entry.head, tuple(without), rows_deleted=len(scan.forgotten))
 
 
 def _refuse_unerased(transaction: Transaction, names: Sequence[str], dropped: Sequence[int]) -> None:

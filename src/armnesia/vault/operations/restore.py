@@ -67,6 +67,7 @@ def restore(
             before.digests.record,
             before.digests.source,
         )
+        repaired = transaction.intact and not scan.digests.has_lists_of(before.digests)
         decisions: list[VaultDecision] = []
         if before.configuration.by:
             replayed = ReplayedState.of(tables.stream_ledger(session))
@@ -101,7 +102,8 @@ def restore(
         if connection.records.layout.holds_rows:
             rebuild_tallies(session, keyring, connection.records.layout)
     connection.erase(entry.head)
-    return Restored(missing, entry.head, replaced, recounted=not connection.records.layout.holds_rows)
+    recounted = not connection.records.layout.holds_rows
+    return Restored(missing, entry.head, replaced, recounted=recounted, lists_repaired=repaired)
 
 
 def _load_copy(

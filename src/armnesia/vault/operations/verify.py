@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.errors import ArmnesiaError, DamagedDatabaseError, InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
@@ -20,7 +20,7 @@ from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_tree import DecisionTree, build_tree
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.replay import ReplayedState
-from armnesia.vault.state.sealed_state import State, StoredState
+from armnesia.vault.state.sealed_state import CHANGED_OUTSIDE, State, StoredState
 from armnesia.vault.state.signing_keys import certificates_to_reissue
 from armnesia.vault.state.source_erasures import read_erasures
 from armnesia.vault.state.subject_requests import subject_request_problems
@@ -35,6 +35,21 @@ _DIGESTED = ("records", "suppression list", "answered requests", "sources", "com
 _MOST_LISTED = 20
 _NO_ROOT = -1
 """Which no decisions have."""
+_OF_KEYS = "keys: "
+"""How `ReplayedState.key_problems` begin."""
+_SHORTER = "the ledger is shorter than the head that was kept"
+"""How a problem of `check_chain` ends that an old copy has."""
+_OF_DATABASE = (
+    "the database's own check found something: run armnesia rebuild, which makes the indexes again, and"
+    " restore a backup if that is refused"
+)
+_REBUILD = "; if no problem of a key is told, run armnesia rebuild"
+_RESTORE = ": it is an old copy, or entries were deleted; run armnesia restore with the latest export"
+_UNPINNED = (
+    "no head is pinned beside the keys: an old copy of the vault cannot be told; run armnesia verify --head"
+    " with a head that you kept (if nothing else is wrong, the head found is pinned)"
+)
+_UNPINNED_WITH_HEAD = "no head is pinned beside the keys: the ledger was compared with the head given only"
 
 
 def verify(
@@ -51,13 +66,31 @@ def verify(
     """
     problems: list[str] = []
     notes: list[str] = []
+    try:
+        return _verify(connection, head, RowCounter(progress), in_place, problems, notes)
+    except DamagedDatabaseError as error:  # what was found until then stays found
+        return Verification.of_damage(error, problems, notes)
+
+
+def _verify(
+    connection: VaultConnection,
+    head: Head | None,
+    counter: RowCounter,
+    in_place: bool,
+    problems: list[str],
+    notes: list[str],
+) -> Verification:
+    """As `verify`; what is found is added to the lists, which stay if the database cannot be read further."""
     heads = _heads(connection, head)
     if connection.pinned_head.read() is None:
-        notes.append("no head is pinned beside the keys: an old copy of the vault cannot be detected")
+        notes.append(_UNPINNED if head is None else _UNPINNED_WITH_HEAD)
     with connection.database.snapshot(in_place=in_place) as (session, remark):
         if remark is not None:
             notes.append(remark)
         problems += connection.database.integrity_problems(session)
+        if problems:
+            notes.append(_OF_DATABASE)
+        problems += connection.database.header_problems()
         state, found = _state(session, connection)
         problems += found
         foreign = connection.schema_problems(session, VERSION if state is None else state.version)
@@ -68,6 +101,8 @@ def verify(
         entries = len(ledger)
         found, keys = _ledger_problems(ledger, connection, state, heads)
         problems += found
+        # A changed key makes everything look changed: it comes first.
+        problems.sort(key=lambda problem: not problem.startswith(_OF_KEYS))
         certificates, sound = 0, True
         certificates_checked = _certificate_problems(session, _keyring(connection, state), keys, state)
         for certificate_problems in certificates_checked:
@@ -78,7 +113,7 @@ def verify(
             notes += _reissue_notes(certificates_to_reissue(session, keys))
         if state is not None:
             try:
-                found, remarks = _row_problems(session, connection, state, RowCounter(progress))
+                found, remarks = _row_problems(session, connection, state, counter)
             except (ArmnesiaError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
                 kind = type(error).__name__
                 found, remarks = [f"tables: they have values that armnesia does not write ({kind})"], []
@@ -114,7 +149,8 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
         try:
             keyring = connection.check_seal(stored)
         except ArmnesiaError as error:
-            problems.append(f"state: {error}")
+            is_seal = str(error).startswith(CHANGED_OUTSIDE)
+            problems.append(f"state: {CHANGED_OUTSIDE + _REBUILD if is_seal else error}")
             keyring = connection.all_keys
         state = stored.state(keyring)
         assert state.decision is None or state.stream is not None  # this refuses impossible statistics
@@ -137,7 +173,8 @@ def _ledger_problems(
     """Check the ledger by itself, against the state, and against heads kept elsewhere; its signing keys."""
     keys: PublicKeys | None = None
     vault, end = connection.all_keys.vault, None if state is None else state.head
-    problems = [f"ledger: {problem}" for problem in check_chain(ledger, vault=vault, head=heads, end=end)]
+    found = check_chain(ledger, vault=vault, head=heads, end=end)
+    problems = [f"ledger: {problem}{_RESTORE if problem.endswith(_SHORTER) else ''}" for problem in found]
     if ledger and not (problems and check_chain(ledger, vault=vault)):
         try:
             problems += [f"ledger: {problem}" for problem in rotation_problems(_key_entries(ledger))]

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, overload
 
+from armnesia.core.errors import VaultError
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.ledger import Entry, Head
 
@@ -18,6 +19,12 @@ class Verification:
     records: int
     entries: int
     certificates: int
+
+    @classmethod
+    def of_damage(cls, damage: VaultError, problems: Sequence[str] = (), notes: Sequence[str] = ()) -> Self:
+        """Of a vault that cannot be opened, or read to its end; `problems` are those found until then."""
+        found = dict.fromkeys([f"database: {damage}", *problems])
+        return cls(tuple(found), (*notes, "not everything was checked, and nothing was counted"), 0, 0, 0)
 
     @property
     def holds(self) -> bool:

@@ -110,11 +110,15 @@ class Rebuilt:
     dropped: tuple[str, ...] = ()
     moved: tuple[str, str] | None = None
     """The names of a source before and after it was moved."""
+    rows_deleted: int = 0
+    """How many rows of forgotten people, or forgotten rows, were in the vault again."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `changed`, `head` and `dropped`, and `moved` if a source was."""
+        """The keys `changed`, `head` and `dropped`; `moved` if a source was, `rows_deleted` if some were."""
         moved = {} if self.moved is None else {"moved": list(self.moved)}
-        return {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped), **moved}
+        deleted = {"rows_deleted": self.rows_deleted} if self.rows_deleted else {}
+        known = {"changed": self.changed, "head": str(self.head), "dropped": list(self.dropped)}
+        return {**known, **moved, **deleted}
 
 
 @dataclass(frozen=True)
@@ -175,10 +179,15 @@ class Restored:
     """How many rows had been corrected since the backup was made: their corrections must come in again."""
     recounted: bool = False
     """Whether the sources were counted again, which an external vault does."""
+    lists_repaired: bool = False
+    """Whether something else had changed the suppression list, answered requests or commitments."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys `replayed`, `corrections_lost`, `recounted` and `head`."""
-        return {**vars(self), "head": str(self.head)}
+        """The keys `replayed`, `corrections_lost`, `recounted` and `head`; `lists_repaired` if they were."""
+        written = {**vars(self), "head": str(self.head)}
+        if not self.lists_repaired:
+            del written["lists_repaired"]
+        return written
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultBusyError, VaultError, refuse_first
+from armnesia.core.errors import (
+    ArmnesiaError,
+    DamagedDatabaseError,
+    DatabaseError,
+    InvalidInputError,
+    VaultBusyError,
+    VaultError,
+    refuse_first,
+)
 from armnesia.core.files import refuse_null_characters
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.ledger import Head, leads_to
@@ -24,7 +32,7 @@ from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_identity
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session
+from armnesia.vault.storage.database import Database, Session, database_error
 from armnesia.vault.storage.opening import database_module, open_database
 from armnesia.vault.storage.schema import TABLES, VERSION
 
@@ -280,11 +288,16 @@ def open_vault(
     if accept not in get_args(Accept):
         raise InvalidInputError(f"accept must be one of {', '.join(get_args(Accept))}; got {accept!r}")
     path = keys_path_of(url, keys)
-    database = open_database(url, timeout=timeout)
+    try:
+        database = open_database(url, timeout=timeout)
+    except DamagedDatabaseError as error:
+        if path.is_file():
+            raise
+        raise DatabaseError(str(error)) from None  # without keys it may be anything
     with ExitStack() as undo:
         undo.callback(database.close)
         if not database.has_vault():
-            raise VaultError(f"there is no vault at {database.location!r}; make one with: armnesia init")
+            raise database.no_vault()
         try:
             keyring = Keyring.read(path)
         except VaultError as error:
@@ -298,7 +311,10 @@ def open_vault(
         pinned_head = pinned_head_of(path)
         head_before = None if accept == "any" else pinned_head.read()
         with database.reading() as session:
-            vault, version, records = _identify(session, intact=accept == "intact")
+            identity = _identify(session, intact=accept == "intact")
+            if identity is None:
+                raise changed_outside() if accept == "intact" else _unknown(database)
+            vault, version, records = identity
             check_identity(vault, VERSION if any_version else version, keyring, records.layout)
             connection = VaultConnection(database, keyring, path, pinned_head, records, accept)
             if accept == "intact":
@@ -313,8 +329,8 @@ def open_vault(
     return connection
 
 
-def _identify(session: Session, *, intact: bool) -> tuple[str, int, Records]:
-    """The id and the version of a vault, and how it keeps its records.
+def _identify(session: Session, *, intact: bool) -> tuple[str, int, Records] | None:
+    """The id and the version of a vault, and how it keeps its records; None if nothing says so.
 
     A state that was changed can still be verified and rebuilt by what the first ledger entry says; where an
     `intact` one is needed, its seal is checked next.
@@ -335,7 +351,15 @@ def _identify(session: Session, *, intact: bool) -> tuple[str, int, Records]:
         records = RECORDS[configuration["mode"], bool(configuration.get("by"))]
         return known["vault"], known["version"], records
     except (KeyError, TypeError, AttributeError):
-        raise changed_outside() from None
+        return None
+
+
+def _unknown(database: Database) -> VaultError:
+    """Nothing can be checked or rebuilt."""
+    return database_error(
+        database.location,
+        "is damaged: neither its state nor its first ledger entry can be read; restore a backup",
+    )
 
 
 def _check_age(session: Session, stored: StoredState, head_before: Head) -> None:

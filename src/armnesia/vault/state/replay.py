@@ -157,7 +157,7 @@ class ReplayedState:
             if version > keyring.signing_version or keyring.public_key(version) != public:
                 yield (
                     f"keys: signing key {version} of the keys' file is not the one in the ledger; get the"
-                    " file from where the key was made"
+                    " file from a backup of the keys, or from the machine where the key was rotated last"
                 )
 
 

@@ -280,12 +280,15 @@ def no_actions() -> VaultError:
     return VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
 
 
+CHANGED_OUTSIDE = (
+    "the vault's statistics or configuration were changed by something other than armnesia, or a key in its"
+    " keys' file was"
+)
+
+
 def changed_outside() -> VaultError:
     """The seal does not match: nothing may be decided from such statistics."""
-    return VaultError(
-        "the vault's statistics or configuration were changed by something other than armnesia, or a key in"
-        " its keys' file was; run armnesia verify"
-    )
+    return VaultError(f"{CHANGED_OUTSIDE}; run armnesia verify")
 
 
 def _decision_of_arms(row: OldVaultRow, arms: Sequence[ArmRow]) -> DecisionRow | None:

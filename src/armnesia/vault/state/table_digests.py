@@ -28,6 +28,9 @@ def row_texts(rows: Iterable[Row]) -> list[bytes]:
     return [ascii(row).encode() for row in rows]
 
 
+_LISTS = ("suppressed", "request", "tree")
+
+
 class TableDigests(NamedTuple):
     """The digest of each table with many rows; the ledger and the certificates authenticate themselves."""
 
@@ -38,6 +41,10 @@ class TableDigests(NamedTuple):
     tree: int = 0
     decision: int = 0
     """Of the decisions; older versions have none."""
+
+    def has_lists_of(self, other: "TableDigests") -> bool:
+        """Whether the tables are the same that cannot be made again from anything else in the vault."""
+        return all(getattr(self, table) == getattr(other, table) for table in _LISTS)
 
     def update(self, keyring: Keyring, table: str, rows: Iterable[Row]) -> "TableDigests":
         """The digests after these rows were added to a table, or removed from it.

@@ -178,6 +178,10 @@ class Database(ABC):
         """Prepare the connection for a transaction that builds indexes, so that these are not in memory."""
         return nullcontext()
 
+    def no_vault(self) -> VaultError:
+        """The error about a database without a vault."""
+        return VaultError(f"there is no vault at {self.location!r}; make one with: armnesia init")
+
     @abstractmethod
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""
@@ -201,6 +205,10 @@ class Database(ABC):
 
         For a database in the process itself, whose file may be damaged; a server has checks of its own.
         """
+
+    def header_problems(self) -> list[str]:
+        """Where the file, if the database is one, begins with something else than it should."""
+        return []
 
     @abstractmethod
     def integrity_problems(self, session: Session) -> list[str]:

@@ -568,6 +568,15 @@ _MAY_NOT = "cannot be opened: this user may not (no permission, or a wrong passw
 _MEANINGS = {
     "55P03": IN_USE,
     "42501": _MAY_NOT,
+    "42P01": "is damaged: one of its tables is missing (SQLSTATE 42P01); nothing was changed: restore a"
+    " backup",
+    "23505": "is damaged: rows are in it twice (SQLSTATE 23505), which armnesia cannot repair; nothing was"
+    " changed: restore a backup",
+    **dict.fromkeys(
+        ("XX001", "XX002"),
+        "is damaged: a table or an index cannot be read; nothing was changed: run armnesia rebuild, which"
+        " makes its indexes again, and restore a backup if that is refused",
+    ),
     "53100": "cannot grow: the disk is full; nothing was changed",
     **dict.fromkeys(("57P01", "57P02", "57P03"), _NOT_REACHED),  # the server is stopping or starting
 }

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import DamagedDatabaseError, InvalidInputError, VaultError
 from armnesia.core.files import refuse_null_characters
 from armnesia.logs.urls import may_hold_password
 from armnesia.vault.keys import private_files
@@ -32,7 +32,7 @@ from armnesia.vault.storage.database import (
     invalid_address,
 )
 from armnesia.vault.storage.schema import Table
-from armnesia.vault.storage.sqlite_copy import copy_pages, has_room, private_copy
+from armnesia.vault.storage.sqlite_copy import FORMAT_VERSIONS, copy_pages, has_room, private_copy
 from armnesia.vault.storage.sqlite_erasure import CLEAN, UNKNOWN, SqliteErasure
 from armnesia.vault.storage.sqlite_read_back import are_stored
 from armnesia.vault.storage.sqlite_rewriting import rewriting_rate, run_with_temporary_files
@@ -71,6 +71,8 @@ _WRITTEN = "others have written to the vault while it was read, and reading it a
 _IN_PLACE = "the vault was read in place, which held back the erasure of people forgotten meanwhile"
 _MOST_PROBLEMS = 20
 _READ_SCHEMA_AGAIN = "PRAGMA writable_schema = RESET"
+_WITH_LOG = bytes([2, 2])
+"""The format versions of a file with a write-ahead log, for writing and for reading it."""
 
 ADDRESS = "sqlite:///FILE"
 
@@ -84,13 +86,25 @@ def connect(url: str, *, create: bool, timeout: float) -> "SqliteDatabase":
         if may_hold_password(path):
             raise invalid_address(url, ADDRESS)
         if not create:
-            raise VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
+            raise _no_vault(path)
     return SqliteDatabase(path, create=create, timeout=timeout)
 
 
 def default_keys_path(url: str) -> Path:
     """Beside the file."""
     return Path(f"{url.removeprefix('sqlite:///')}.keys")
+
+
+def _no_vault(path: str) -> VaultError:
+    """There is none; if its keys are there, it was lost, or its file was emptied."""
+    keys = default_keys_path(path)
+    if not keys.is_file():
+        return VaultError(f"there is no vault at {path!r}; make one with: armnesia init")
+    kind = DamagedDatabaseError if os.path.isfile(path) else VaultError
+    return kind(
+        f"there is no vault at {path!r}, but its keys are in {str(keys)!r}: copy a backup back and run"
+        " armnesia restore"
+    )
 
 
 class SqliteDatabase(Database):
@@ -157,6 +171,10 @@ class SqliteDatabase(Database):
             tables = self._connection.execute("SELECT name FROM sqlite_master WHERE name = 'vault'")
             return tables.fetchone() is not None
 
+    def no_vault(self) -> VaultError:
+        """Refuse to go on without one."""
+        return _no_vault(self.location)
+
     @contextmanager
     def reading(self) -> Iterator[SqliteSession]:
         """A snapshot: the write-ahead log keeps it as it was when first read."""
@@ -221,7 +239,8 @@ class SqliteDatabase(Database):
                 self.location,
                 "is damaged, or was changed by another program: its list of free pages names some that are in"
                 " use, or are not overwritten; nothing was changed: run armnesia verify and, if it finds"
-                " nothing, armnesia compact",
+                " nothing, armnesia compact; otherwise restore a backup, or run armnesia copy, which checks"
+                " every row that it writes to the new place",
             )
 
     def _count_changes(self) -> tuple[int, Row]:
@@ -262,7 +281,8 @@ class SqliteDatabase(Database):
         if not are_stored(session, statements):
             raise database_error(
                 self.location,
-                "is damaged: what was written is not found again; nothing was changed: run armnesia verify",
+                "is damaged: what was written is not found again; nothing was changed: run armnesia verify,"
+                " and restore a backup if it finds something",
             )
 
     def integrity_problems(self, session: Session) -> list[str]:
@@ -271,6 +291,20 @@ class SqliteDatabase(Database):
         found = [str(text) for (text,) in session.query(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
         lines = [line for text in found if text != "ok" for line in text.splitlines()]
         return [f"database: {line}" for line in lines if not line.startswith("***")]  # a heading
+
+    def header_problems(self) -> list[str]:
+        """Look at the two bytes by which SQLite takes a file for read-only, as its own check does not."""
+        ((mode,),) = self._connection.execute("PRAGMA journal_mode").fetchall()
+        try:
+            found = self._file.read_at(FORMAT_VERSIONS, 2)
+        except OSError as error:
+            return [f"database: the header of the file cannot be read: {error}"]
+        if mode != "wal" or found == _WITH_LOG:
+            return []
+        return [
+            f"database: the format versions in the header of the file are {tuple(found)}, and must be"
+            f" {tuple(_WITH_LOG)}: restore a backup"
+        ]
 
     def erase(self, *, wait: bool = False) -> bool:
         """Empty the log; by default do not wait for a reader that still needs the old pages."""
@@ -541,18 +575,24 @@ def _create_private(path: str) -> None:
 _MEANINGS = {
     "locked": IN_USE,
     "busy": IN_USE,
-    "not a database": "is not a vault, or is damaged: {}",
-    "malformed": "is not a vault, or is damaged: {}",
+    "not a database": "is not a vault, or is damaged: {}; check the address, or restore a backup",
+    "malformed": "is not a vault, or is damaged: {}; run armnesia rebuild, which makes its indexes again, and"
+    " restore a backup if that is refused",
+    "no such table": "is damaged: {}; restore a backup",
+    "unsupported file format": "is not a vault, or is damaged: {}; restore a backup",
+    "UNIQUE constraint failed": "is damaged: rows are in it twice ({}), which armnesia cannot repair: restore"
+    " a backup",
     "full": "cannot grow: the disk is full; nothing was changed",
     "disk I/O error": "cannot be read or written: {} (is there room?); nothing was changed",
-    "readonly": "cannot be opened for writing: {}",
-    "unable to open": "cannot be opened for writing: {}",
+    "readonly": "cannot be opened for writing: {}; check the rights of its file and folder, then run armnesia"
+    " verify",
+    "unable to open": "cannot be opened for writing: {}; check the rights of its file and folder",
 }
 
 
 def _meaning(error: sqlite3.Error) -> str:
     text = str(error)
     if text.startswith("Could not decode"):  # it goes on to quote what it could not decode
-        return f"is damaged: column {text.split(chr(39))[1]!r} holds text that is not UTF-8"
+        return f"is damaged: column {text.split(chr(39))[1]!r} holds text that is not UTF-8: restore a backup"
     known = (meaning for words, meaning in _MEANINGS.items() if words in text)
     return next(known, "cannot be used: {}").format(text)

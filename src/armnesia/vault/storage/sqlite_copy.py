@@ -18,7 +18,7 @@ _SPARE = 64 << 20
 """Bytes that a copy must leave free, and a tenth of its size: other processes write to the same disk."""
 _WRITING = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF")  # a copy that fails is discarded
 _READING = ("PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY", "PRAGMA cache_size = -32768")
-_FORMAT_VERSIONS = 18
+FORMAT_VERSIONS = 18
 """The offset of two bytes in the file's header: 1 and 1, or 2 and 2 if it has a write-ahead log."""
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -50,7 +50,7 @@ def private_copy(source: sqlite3.Connection, path: str, timeout: float) -> Itera
                 copy.execute(setting)
             copy_pages(source, copy, timeout)
         # SQLite would look for a write-ahead log beside a name that no longer exists.
-        os.pwrite(descriptor, b"\x01\x01", _FORMAT_VERSIONS)
+        os.pwrite(descriptor, b"\x01\x01", FORMAT_VERSIONS)
         for setting in _READING:
             reader.execute(setting)
         yield reader
