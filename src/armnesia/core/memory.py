@@ -16,7 +16,7 @@ _SMALL, _LARGE = 2**18, 2**25
 """Pieces above are given back at once; the second is the most that the C library chooses by itself."""
 _SETTINGS = {
     "pyarrow": ("ARROW_DEFAULT_MEMORY_POOL", "system"),
-    "deltalake": ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0"),
+    "deltalake": ("_RJEM_MALLOC_CONF", "dirty_decay_ms:200,muzzy_decay_ms:0"),
 }
 """Variables by which these libraries choose how they allocate, when they are imported."""
 

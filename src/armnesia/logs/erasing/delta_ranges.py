@@ -196,7 +196,7 @@ def _sizes(source: DeltaSource, files: Sequence[DataFile]) -> dict[str, int]:
 
 
 def _ranges(source: DeltaSource, sizes: Mapping[str, int]) -> Iterator[ColumnRanges]:
-    """The columns of which the log has bounds in each file, and that have a value in every row."""
+    """The columns of which the log has bounds in each file."""
     import pyarrow  # noqa: PLC0415 (an extra)
 
     said = pyarrow.table(source.history.table.get_add_actions(flatten=True))
@@ -207,14 +207,13 @@ def _ranges(source: DeltaSource, sizes: Mapping[str, int]) -> Iterator[ColumnRan
         if each.declared_type not in _TYPES or is_name or "." in each.name:  # that is a field of a structure
             continue
         bounds = [_integers(said, f"{kind}.{each.name}") for kind in ("min", "max")]
-        nulls = _integers(said, f"null_count.{each.name}")
         if f"partition.{each.name}" in said.schema.names:
-            bounds, nulls = [_integers(said, f"partition.{each.name}")] * 2, [0] * len(paths)
-        chosen = [row for path, *row in zip(paths, *bounds, nulls, strict=True) if path in sizes]
+            bounds = [_integers(said, f"partition.{each.name}")] * 2
+        chosen = [row for path, *row in zip(paths, *bounds, strict=True) if path in sizes]
         own = [sizes[path] for path in paths if path in sizes]
-        if any(None in row or row[2] for row in chosen) or not _are_written(each.declared_type, chosen):
+        if any(None in row for row in chosen) or not _are_written(each.declared_type, chosen):
             continue
-        files = (FileRange(low, high, size) for (low, high, _), size in zip(chosen, own, strict=True))
+        files = (FileRange(low, high, size) for (low, high), size in zip(chosen, own, strict=True))
         yield ColumnRanges(each.name, each.declared_type, tuple(files))
 
 
@@ -231,7 +230,7 @@ def _integers(said: Any, name: str) -> list[int | None]:
 def _are_written(type_: str, rows: Sequence[Sequence[Any]]) -> bool:
     """Whether all values are dates or times of the years that Python has."""
     try:
-        return all(_text(type_, bound) for row in rows for bound in row[:2])
+        return all(_text(type_, bound) for row in rows for bound in row)
     except OverflowError:
         return False
 
