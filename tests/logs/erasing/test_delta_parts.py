@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.erasing import ErasurePlan, People, SourceState, delta_deletion, delta_ranges, lake_eraser
+from armnesia.logs.erasing.delta import DeltaEraser
 from armnesia.logs.erasing.delta_commits import GOES_ON, TOKEN
+from armnesia.logs.erasing.delta_files import DeltaFolder
 from armnesia.logs.erasing.delta_ranges import FileRange, cuts_between, largest_between
+from armnesia.logs.lakes.delta import DeltaLog
 from tests.logs.erasing.stores import DeltaStore
 from tests.logs.lakes.tables import Actions, add_actions, edit_commit
 
@@ -396,6 +399,52 @@ def test_a_commit_that_changes_other_rows_is_taken_back(
         store.eraser().apply(planned(store), PEOPLE)
     assert users(store) == before
     assert len(predicates(store)) == 1
+
+
+@pytest.mark.usefixtures("large")
+def test_files_of_a_part_that_lost_a_race_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of three: another writer deletes a row of the same file; files of the first stay."""
+    store = table_of(tmp_path / "log", *KINDS["long"])
+    plan, execute, begun = planned(store), deltalake.table.TableMerger.execute, list[str]()
+
+    def executing(merger: Any) -> Any:
+        begun.append("")
+        if len(begun) == 2:
+            moment = KINDS["long"][1](2, 1)
+            deltalake.DeltaTable(str(store.folder)).delete(f"time = {moment}")
+        return execute(merger)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DeltaEraser, "_check_writable", lambda *_: None)  # which merges as well
+        patched.setattr(deltalake.table.TableMerger, "execute", executing)
+        with pytest.raises(InvalidLogError, match="deltalake failed"):
+            store.eraser().apply(plan, PEOPLE)
+    assert len(begun) == 2
+    assert DeltaFolder(DeltaLog(f"delta:{store.folder}")).unnamed_files() == {}
+    store.eraser().apply(plan, PEOPLE)
+    assert len(users(store)) == len(others()) - 1
+    assert PERSON not in users(store)
+
+
+@pytest.mark.usefixtures("large")
+def test_the_retention_counts_from_the_last_removal_by_any_commit(tmp_path: Path) -> None:
+    """Clocks differ: here the first commit says that it was made a day later than the others."""
+    store = table_of(tmp_path / "log", *KINDS["long"])
+    plan = planned(store)
+    first = store.eraser().apply(plan, PEOPLE)
+
+    def later(actions: Actions) -> None:
+        for action in actions:
+            if "remove" in action:
+                action["remove"]["deletionTimestamp"] += 86_400_000
+
+    edit_commit(store.folder, N_FILES, later)
+    second = store.eraser().apply(plan, PEOPLE)
+    assert first.due is not None
+    assert second.due is not None
+    assert timedelta(hours=23) < second.due - first.due <= timedelta(days=1)
 
 
 files_ = st.lists(
