@@ -22,7 +22,7 @@ from armnesia.logs.erasing import (
     ErasurePlan,
     People,
     SourceState,
-    delta,
+    delta_deletion,
     iceberg,
     lake_eraser,
     open_eraser,
@@ -450,7 +450,7 @@ def test_a_delta_erasure_that_changes_other_rows_is_taken_back(
 ) -> None:
     rows = table.with_parts()
     values = lake_eraser.values_of
-    monkeypatch.setattr(delta, "values_of", lambda *given: [*values(*given), name_of(9)])
+    monkeypatch.setattr(delta_deletion, "values_of", lambda *given: [*values(*given), name_of(9)])
     plan = table.eraser().plan(PEOPLE)
     assert plan is not None
     with pytest.raises(InvalidLogError, match="would not stay the same; version 2 was restored"):
@@ -463,7 +463,7 @@ def test_a_delta_erasure_that_leaves_rows_is_noticed(
 ) -> None:
     table.with_parts()
     values = lake_eraser.values_of
-    monkeypatch.setattr(delta, "values_of", lambda *given: values(*given)[1:])
+    monkeypatch.setattr(delta_deletion, "values_of", lambda *given: values(*given)[1:])
     plan = table.eraser().plan(PEOPLE)
     assert plan is not None
     with pytest.raises(InvalidLogError, match="would not stay the same; version 2 was restored"):

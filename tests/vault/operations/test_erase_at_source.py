@@ -543,7 +543,7 @@ def test_an_eraser_that_deletes_too_much_is_caught(
     delta.with_parts(1)
     with counted_vault(sqlite_place, delta) as vault:
         monkeypatch.setattr("armnesia.logs.erasing.lake_eraser.other_rows_stayed", lambda *_: True)
-        monkeypatch.setattr("armnesia.logs.erasing.delta.values_of", lambda *_: [FIRST, SECOND])
+        monkeypatch.setattr("armnesia.logs.erasing.delta_deletion.values_of", lambda *_: [FIRST, SECOND])
         with pytest.raises(VaultError, match=r"other rows than were counted.*the request itself is done"):
             vault.forget(users=[FIRST], erase_at_source=True)
         assert state_of(vault, FIRST) == "untouched"

@@ -1,11 +1,15 @@
 """Sources where rows or files cannot be removed: refused at first, and no other source waits for them."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pytest
 
-from armnesia.core.errors import PartlyErasedError, UnfinishedError, UnsupportedError
+from armnesia.core.errors import PartlyErasedError, UnfinishedErasureError, UnfinishedError, UnsupportedError
+from armnesia.logs.erasing import delta_deletion, delta_ranges
 from armnesia.logs.erasing.delta import DeltaEraser
 from armnesia.vault import Vault
 from tests.databases import Place
@@ -110,3 +114,41 @@ def test_a_retention_that_no_clock_reaches_is_no_failure(tmp_path: Path, sqlite_
         vault.erase_at_sources(purge=True, ignore_retention=True)
         assert states(vault) == ["purged"]
         assert vault.verify().problems == ()
+
+
+def test_a_large_table_whose_erasure_ended_between_two_commits_is_finished(
+    tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of one part are gone then, and the vault goes on with the plan that it has stored."""
+    store = DeltaStore(tmp_path / "log")
+    for part in range(3):
+        rows = made_rows(part)
+        times = pa.array([1000 * part + place for place in range(len(rows))])
+        table = arrow_rows(rows).append_column("time", times)
+        deltalake.write_deltalake(str(store.folder), table, mode="append")
+    others = len([row for row in store.rows() if row[0] != PERSON])
+    monkeypatch.setattr(delta_ranges, "MOST_BYTES", 1)
+    merges = delta_deletion.RowDeletion.merges
+    with sqlite_place.create(PERMITTED) as vault:
+        ingest(vault, store)
+        vault.forget(users=[PERSON])
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                delta_deletion.RowDeletion, "merges", lambda *given: stopping_after_one(merges(*given))
+            )
+            with pytest.raises(UnfinishedError, match="is not finished"):
+                vault.erase_at_sources()
+        assert others < len(store.rows()) < 3 * len(made_rows(0)), "one part was deleted"
+        with pytest.raises(UnfinishedErasureError, match="armnesia erase finishes it"):
+            vault.forget(users=[name_of(2)])
+        vault.erase_at_sources()
+        assert len(store.rows()) == others
+        assert states(vault) == ["logically deleted"]
+        (entry,) = (each.fields for each in vault.ledger() if each.kind == "erase_source")
+        assert (entry["before"], entry["after"]) == (2, 5)
+        assert vault.verify().problems == ()
+
+
+def stopping_after_one(steps: Iterator[Any]) -> Iterator[Any]:
+    yield next(steps)
+    raise RuntimeError("stopped")

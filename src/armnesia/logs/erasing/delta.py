@@ -1,21 +1,15 @@
-"""Erasing rows of a Delta table: by a merge with a table in memory, whose log entry names nobody.
-
-The predicate of a delete is written into the table's log for good, with the names in it. A merge writes down
-only which columns were compared.
-"""
+"""Erasing rows of a Delta table: by merges, then by the removal of files and of the log before them."""
 
 import re
-from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, InvalidLogError, MissingExtraError, UnsupportedError
 from armnesia.core.messages import listed
-from armnesia.logs.columns import quoted
 from armnesia.logs.erasing.delta_commits import (
-    TOKEN,
+    GOES_ON,
     removed_with_statistics,
     texts_of_remarks,
     texts_of_state,
@@ -23,8 +17,8 @@ from armnesia.logs.erasing.delta_commits import (
     values_of_kind,
     words_that_may_name,
 )
+from armnesia.logs.erasing.delta_deletion import RowDeletion, commits_by
 from armnesia.logs.erasing.delta_files import DeltaFolder, refuse_absolute_paths
-from armnesia.logs.erasing.delta_partitions import partitions_with
 from armnesia.logs.erasing.delta_writing import refuse_unwritable_folders, try_merge
 from armnesia.logs.erasing.eraser import failed
 from armnesia.logs.erasing.lake_contents import may_hold_people
@@ -37,14 +31,11 @@ from armnesia.logs.erasing.lake_eraser import (
     marked_rows,
     retention_in,
     those_that_hold,
-    values_of,
 )
 from armnesia.logs.erasing.lake_folders import refuse_links
-from armnesia.logs.erasing.names_in_files import checksum
 from armnesia.logs.erasing.names_in_texts import named_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.erasing.plan import Erasure, ErasurePlan, SourceState
-from armnesia.logs.files.label_lookup import look_up
 from armnesia.logs.lakes.delta import DeltaLog, DeltaSource
 from armnesia.logs.lakes.files import NOTHING
 
@@ -151,63 +142,16 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 " the table again"
             )
 
-    def _delete(self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
+    def _delete(
+        self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]
+    ) -> Iterator[Deletion]:
         """Merge with a table in memory that has the names."""
         try:
-            import pyarrow  # noqa: PLC0415 (an extra)
+            import pyarrow  # noqa: F401, PLC0415 (an extra)
         except ImportError as error:
             raise MissingExtraError.naming("Erasing rows of Delta tables", "erase") from error
-        from deltalake import CommitProperties  # noqa: PLC0415 (an extra)
-        from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
-
-        log, column = source.history, source.columns.named()[role]
-        table = log.table
-        values = values_of(source, role, names)
         with self._failures_in_words(names):
-            type_ = pyarrow.schema(table.schema().to_arrow()).field(column).type
-            wanted = pyarrow.table({"name": pyarrow.array(values, type_)})
-            conditions = [f"t.{quoted(column)} = s.name"]
-            if within := partitions_with(source, look_up(source.named_column(role), names), names):
-                conditions.append(within)
-            # Streamed: otherwise the lowest and highest name would be in the predicate, and in the log.
-            merge = table.merge(
-                wanted,
-                predicate=" AND ".join(conditions),
-                source_alias="s",
-                target_alias="t",
-                streamed_exec=True,
-                commit_properties=CommitProperties(custom_metadata={TOKEN: plan.token}),
-            ).when_matched_delete()
-            there = DeltaFolder(log).unlisted_files()
-            try:
-                merge.execute()
-            except CommitFailedError:
-                with suppress(ArmnesiaError, OSError):  # the failure itself is said
-                    self._remove_written(source, role, names, there)
-                raise
-
-    def _remove_written(
-        self, source: DeltaSource, role: str, names: frozenset[str], there: Container[str]
-    ) -> None:
-        """Remove what was written for a commit that failed: new files that no log names.
-
-        They may be of another writer that has not committed yet. So all of them are left if they do not have
-        just the rows that were to stay of the files with the names. So they are in an object store, where a
-        commit that is reported as failed may have been made.
-        """
-        log = DeltaLog(self._name)
-        folder = DeltaFolder(log)
-        found = {path: size for path, size in folder.unnamed_files().items() if path not in there}
-        if not found or not log.is_local:
-            return
-        replaced = [file for file in source.snapshot.files if _has_rows(source.reading([file]), role, names)]
-        # Without values of partitions, which no log tells of the new files.
-        before = source.reading([replace(file, values={}) for file in replaced])
-        after = source.reading([log.file_at(*each) for each in sorted(found.items())])
-        left_out = look_up(before.named_column(role), names)
-        expected = checksum(before.compared_files, left_out)
-        if expected[0] and expected == checksum(after.compared_files):
-            folder.remove_files(sorted(found))
+            yield from RowDeletion(plan, role, names).merges(source)
 
     def _take_back(self, done: Deletion) -> str:
         log = DeltaLog(self._name)
@@ -229,11 +173,11 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 folder.remove_data_files(until=datetime.now(UTC) - retention)
 
     def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
-        log = DeltaLog(self._name)
-        for version in range((plan.version or 0) + 1, log.table.version() + 1):
-            if values_of_kind(log.actions_of(version) or [], "commitInfo", TOKEN) == [plan.token]:
-                return Deletion(version - 1, version)
-        return None
+        made = commits_by(plan, DeltaLog(self._name), plan.version or 0)
+        if not made:
+            return None
+        first, last = min(made), max(made)
+        return Deletion(first - 1, last, not values_of_kind(made[last], "commitInfo", GOES_ON))
 
     def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()
@@ -256,7 +200,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         old = may_hold_people(source, [log.file_at(*each) for each in sorted(unlisted.items())], people)
         removed_at: list[datetime] = []
         if old:
-            removed_at += by_anybody if done is None else _removed_at(log.actions_of(done.after) or [])
+            removed_at += by_anybody if done is None else _removed_by(plan, log, done)
         removed_at += _removed_at([{"remove": each} for each in kept]) if in_statistics else []
         retention = _retention(log)
         is_kept = old and retention is None
@@ -276,16 +220,8 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         is_left = old or hidden or is_named or unreadable or in_statistics
         state = SourceState.LOGICALLY_DELETED if is_left else SourceState.PURGED
         due = None if retention is None or not removed_at else max(removed_at) + retention
-        before, after = (None, None) if done is None else done
+        before, after = (None, None) if done is None else done[:2]
         return Erasure(state, before, after, (*remains, *copies_of(log.is_local, "clones")), due)
-
-
-def _has_rows(source: DeltaSource, role: str, names: frozenset[str]) -> bool:
-    found, files = look_up(source.named_column(role), names), source.files
-    ((number,),) = files.query(
-        f"SELECT count(*) FROM {files.table} WHERE {found.condition}", **found.parameters
-    )
-    return bool(number)
 
 
 def _stored_name(source: DeltaSource, people: People) -> str | int | None:
@@ -315,6 +251,12 @@ def _removed_at(actions: Sequence[dict[str, Any]]) -> list[datetime]:
     """When the files of a commit were removed from the table."""
     times = values_of_kind(actions, "remove", "deletionTimestamp")
     return [datetime.fromtimestamp(each / 1000, UTC).replace(microsecond=0) for each in times]
+
+
+def _removed_by(plan: ErasurePlan, log: DeltaLog, done: Deletion) -> list[datetime]:
+    """When the commits of a plan have removed files."""
+    made = commits_by(plan, log, done.after - 1 if done.before is None else done.before, done.after)
+    return [at for actions in made.values() for at in _removed_at(actions)]
 
 
 def _retention(log: DeltaLog) -> timedelta | None:

@@ -8,7 +8,9 @@ from typing import Any
 from armnesia.logs.erasing.names_in_texts import texts_in
 
 TOKEN = "armnesiaErasure"
-"""By this name the commit of an erasure has the token of its plan."""
+"""By this name the commits of an erasure have the token of their plan."""
+GOES_ON = "armnesiaErasureGoesOn"
+"""By this name a commit says that another one of the same plan follows."""
 _WORDS = {
     "mergePredicate",
     "predicate",
@@ -97,7 +99,7 @@ def texts_of_remarks(actions: Actions, column: str | int | None) -> Iterator[str
     """
     for action in actions:
         said = action.get("commitInfo") or {}
-        yield from texts_in({name: value for name, value in said.items() if name != TOKEN})
+        yield from texts_in({name: value for name, value in said.items() if name not in (TOKEN, GOES_ON)})
     yield from texts_of_statistics(actions, column)
 
 

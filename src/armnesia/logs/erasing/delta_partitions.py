@@ -7,22 +7,30 @@ of the files that the same commit removes.
 
 from collections.abc import Collection
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from armnesia.logs.columns import quoted
 from armnesia.logs.files.label_lookup import Lookup
 from armnesia.logs.lakes.delta import DeltaSource
+from armnesia.logs.lakes.snapshot import DataFile
 
 _COMPARED = {"string", "byte", "short", "integer", "long", "date"}
 """Types of columns of which a literal is one value for deltalake and for DuckDB."""
 
 
-def partitions_with(source: DeltaSource, rows: Lookup, names: Collection[str]) -> str:
-    """A condition on the columns of partitions, which all these rows satisfy; "" if there is none.
+class Partitions(NamedTuple):
+    """Partitions of a table, as a condition on their columns, "" for all of them; and their files."""
+
+    condition: str
+    files: tuple[DataFile, ...]
+
+
+def partitions_with(source: DeltaSource, rows: Lookup, names: Collection[str]) -> Partitions:
+    """The partitions that have any of these rows, as far as it can be said which.
 
     A column with a value that is one of the names is left out: the log would say it once more.
     """
-    files = source.compared_files
+    files, within = source.compared_files, source.snapshot.files
     places = {name: place for place, (name, _) in enumerate(files.columns)}
     declared = {each.name: each.declared_type for each in source.snapshot.columns}
     conditions = []
@@ -33,7 +41,8 @@ def partitions_with(source: DeltaSource, rows: Lookup, names: Collection[str]) -
         values = [value for (value,) in files.query(sql, **rows.parameters)]
         if not {str(value) for value in values} & set(names):
             conditions.append(_is_one_of(f"t.{quoted(column)}", values))
-    return " AND ".join(conditions)
+            within = tuple(file for file in within if file.values.get(column) in values)
+    return Partitions(" AND ".join(conditions), within)
 
 
 def _is_one_of(column: str, values: list[Any]) -> str:

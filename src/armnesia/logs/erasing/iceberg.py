@@ -158,7 +158,9 @@ class IcebergEraser(LakeEraser[IcebergSource]):
                 f" ({shown[0]}), so that names of folders and manifests name people"
             )
 
-    def _delete(self, source: IcebergSource, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
+    def _delete(
+        self, source: IcebergSource, plan: ErasurePlan, role: str, names: frozenset[str]
+    ) -> Iterator[Deletion]:
         """Delete by names, which the snapshot does not have."""
         try:
             import pyarrow  # noqa: F401, PLC0415 (an extra)
@@ -170,6 +172,8 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         is_in: Any = expressions.In
         with self._failures_in_words(names):
             delete_rows(source.history.table, is_in(column, set(values)), {_TOKEN: plan.token})
+        if (done := self._deletion_by(plan)) is not None:
+            yield done
 
     def _take_back(self, done: Deletion) -> str:
         table = self._metadata().table
@@ -264,7 +268,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         )
         is_purged = files.are_all_seen and not (earlier or has_files or is_strange or has_rows or is_named)
         state = SourceState.PURGED if is_purged else SourceState.LOGICALLY_DELETED
-        before, after = (plan.version, None) if done is None else done
+        before, after = (plan.version, None) if done is None else done[:2]
         copies = copies_of(local_path(str(table.metadata.location)) is not None)
         if age is not None:
             ends += [each.changed + age for each in old_files if each.changed is not None]

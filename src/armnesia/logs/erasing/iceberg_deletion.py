@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from armnesia.core.memory import giving_back_memory
+
 _MAIN = "main"
 
 
@@ -19,7 +21,8 @@ def delete_rows(table: Any, condition: Any, properties: dict[str, str]) -> None:
     written = table.io = _NotedOutputs(table.io)
     transaction = table.transaction()
     try:
-        transaction.delete(condition, snapshot_properties=properties)
+        with giving_back_memory():
+            transaction.delete(condition, snapshot_properties=properties)
     except BaseException:
         written.remove()
         raise

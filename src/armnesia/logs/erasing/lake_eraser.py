@@ -1,7 +1,7 @@
-"""What erasures at Delta and Iceberg tables have in common: one commit, after which other rows must stay."""
+"""What erasures at Delta and Iceberg tables have in common: commits, after which other rows must stay."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -48,10 +48,12 @@ class Deletion(NamedTuple):
 
     before: int | None
     after: int
+    is_complete: bool = True
+    """Whether no row is to be left, by what the last commit says: otherwise others of the plan follow it."""
 
 
 class LakeEraser(ABC, Generic[Lake]):
-    """A table of a lake; the commit that deletes rows has the token of its plan, and is known again by it."""
+    """A table of a lake; commits that delete rows have the token of their plan, and are known again by it."""
 
     _kind: ClassVar[str]
 
@@ -84,10 +86,10 @@ class LakeEraser(ABC, Generic[Lake]):
         self._check_column(source, people.role)
 
     def finish(self, plan: ErasurePlan, people: People) -> Deletion | None:
-        """Delete the rows in one commit of the table, unless the commit of this plan is there already."""
+        """Delete the rows by commits of the table, as far as those of this plan are not there already."""
         plan.check(self._kind, self._name)
         done = self._deletion_by(plan)
-        if done is None:
+        if done is None or not done.is_complete:
             source = self._opened()
             self._check_people(source, people)
             names = names_in(source, people)
@@ -149,15 +151,15 @@ class LakeEraser(ABC, Generic[Lake]):
         return ErasurePlan.new(self._kind, self._name, source.snapshot.version)
 
     def _delete_checked(self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]) -> Deletion:
-        """Delete rows; take the commit back if it has changed others."""
+        """Delete rows; take a commit back if it has changed others, and make no further ones then."""
         self._check_writable(source)  # as in the plan: the table may have changed since
-        self._delete(source, plan, role, names)
+        for made in self._delete(source, plan, role, names):
+            replaced, written = source.changed_between(made.before, made.after)
+            if not other_rows_stayed(replaced, written, role, names, made.is_complete):
+                raise rows_changed(self._name, self._take_back(made))
         done = self._deletion_by(plan)
         if done is None:
             raise rows_left(self._name)
-        after = self._opened().at(done.after)
-        if not other_rows_stayed(after.at(done.before), after, role, names):
-            raise rows_changed(self._name, self._take_back(done))
         return done
 
     @abstractmethod
@@ -173,12 +175,14 @@ class LakeEraser(ABC, Generic[Lake]):
         """Refuse a column whose names stand outside of the rows, or that the library does not find."""
 
     @abstractmethod
-    def _delete(self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]) -> None:
-        """Delete the rows with these names by a commit with the token of the plan."""
+    def _delete(
+        self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]
+    ) -> Iterator[Deletion]:
+        """Delete the rows with these names by commits with the token of the plan, one after the other."""
 
     @abstractmethod
     def _deletion_by(self, plan: ErasurePlan) -> Deletion | None:
-        """What the commit of a plan has deleted; None if there is none, or if the table has forgotten it."""
+        """What the commits of a plan have deleted; None if there are none, or if they are forgotten."""
 
     @abstractmethod
     def _take_back(self, done: Deletion) -> str:
@@ -241,16 +245,20 @@ def values_of(source: LakeSource, role: str, names: frozenset[str]) -> list[Any]
     return [value for (value,) in source.files.query(sql, **found.parameters)]
 
 
-def other_rows_stayed(before: LakeSource, after: LakeSource, role: str, names: frozenset[str]) -> bool:
+def other_rows_stayed(
+    before: LakeSource, after: LakeSource, role: str, names: frozenset[str], is_complete: bool = True
+) -> bool:
     """Whether the files that replaced others have all their rows except those with the names.
 
-    Files that both versions have are the same, and are not read.
+    Files that both versions have are the same, and are not read. If the deletion is not complete, rows with
+    the names may be left.
     """
     old, new = set(before.manifest().files), set(after.manifest().files)
     replaced = before.reading_only(file.path for file in old - new)
     written = after.reading_only(file.path for file in new - old)
     left_out = look_up(replaced.named_column(role), names)
-    return checksum(replaced.compared_files, left_out) == checksum(written.compared_files)
+    left = None if is_complete else look_up(written.named_column(role), names)
+    return checksum(replaced.compared_files, left_out) == checksum(written.compared_files, left)
 
 
 def marked_rows(source: LakeSource) -> tuple[str, ...]:

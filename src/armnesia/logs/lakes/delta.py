@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.memory import import_sparing
 from armnesia.core.messages import listed
 from armnesia.logs.lakes.files import LakeFiles, open_columns
 from armnesia.logs.lakes.manifest import Commit, Effect
@@ -85,6 +86,7 @@ class DeltaLog:
 
     def _open(self, version: int | None) -> Any:
         try:
+            import_sparing("deltalake")
             import deltalake  # noqa: PLC0415 (an extra)
             from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415
         except ImportError as error:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnknownCatalogError
+from armnesia.core.memory import import_sparing
 from armnesia.logs.files.duckdb_engine import query
 from armnesia.logs.lakes.file_groups import StoredColumn
 from armnesia.logs.lakes.files import LakeFiles, open_columns
@@ -336,6 +337,7 @@ def _address(name: str) -> tuple[str, Callable[[], Any]]:
         )
 
     def load_from_catalog() -> Any:
+        import_sparing("pyarrow")  # before pyiceberg does
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415 (an extra)
 
         try:

@@ -109,17 +109,28 @@ class LakeSource(FileSource):
             )
         return self._with(self._snapshot.only(chosen))
 
+    def changed_between(self, before: int | None, after: int | None) -> tuple[Self, Self]:
+        """The rows of files that only one of two versions has, of each; other files are not opened."""
+        histories = [self.history.at(version) for version in (before, after)]
+        snapshots = [self._same_columns(history.snapshot()) for history in histories]
+        old, new = ({*LakeManifest.of(snapshot).files} for snapshot in snapshots)
+        paths = ({file.path for file in old - new}, {file.path for file in new - old})
+        first, second = (self._with(each.only(own)) for each, own in zip(snapshots, paths, strict=True))
+        return first, second
+
     def at(self, version: int | None) -> Self:
         """The table at another version that it still has, with the same columns."""
         other = copy.copy(self)
         other.history = self.history.at(version)
-        snapshot = other.history.snapshot()
+        return other._with(self._same_columns(other.history.snapshot()))
+
+    def _same_columns(self, snapshot: TableSnapshot) -> TableSnapshot:
         if snapshot.schema != self._snapshot.schema:
             raise InvalidLogError(
                 f"source {self._location!r} has other columns at {snapshot.shown_version} than at"
                 f" {self._snapshot.shown_version}"
             )
-        return other._with(snapshot)
+        return snapshot
 
     def reading(self, files: Iterable[DataFile]) -> Self:
         """The columns of this version in other files, which need not be of the table."""
