@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import struct
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import psycopg
 import pytest
 
 from armnesia.core.errors import InvalidInputError, UnfinishedError, VaultBusyError, VaultError
-from armnesia.vault import Certificate, Configuration, ForgetRequest
+from armnesia.vault import Certificate, Configuration, ForgetRequest, Vault
 from armnesia.vault.operations import forget as forget_operation
 from armnesia.vault.storage import sqlite, sqlite_search
 from armnesia.vault.storage.database import EVERY_ROW, SearchOutcome
@@ -521,6 +522,28 @@ def test_a_certificate_that_cannot_be_stored_is_said_after_the_request(
         assert vault.forget(users=["ann"], search=True).repeated
 
 
+def others_act(
+    place: Place,
+    vault: Vault,
+    monkeypatch: pytest.MonkeyPatch,
+    act: Callable[[Vault], Any],
+    *,
+    after: bool = False,
+) -> None:
+    """Let another process do something before the next search, or after it."""
+    database = type(vault._connection.database)
+    search_for = database.search_for
+
+    def search(*given: Any) -> Any:
+        found = search_for(*given) if after else None
+        monkeypatch.undo()
+        with place.open() as other:
+            act(other)
+        return found or search_for(*given)
+
+    monkeypatch.setattr(database, "search_for", search)
+
+
 @pytest.mark.parametrize("first", [True, False], ids=["first", "repeated"])
 def test_rows_that_come_back_between_search_and_signature(
     place: Place, monkeypatch: pytest.MonkeyPatch, first: bool
@@ -531,17 +554,12 @@ def test_rows_that_come_back_between_search_and_signature(
         (row, _) = values(vault, "SELECT * FROM record WHERE owner = ?", ann)
         if not first:
             vault.forget(users=["ann"])
-        search_for = type(vault._connection.database).search_for
 
-        def others_rebuild(database: Any, *given: Any) -> Any:
-            found = search_for(database, *given)
-            monkeypatch.undo()
-            with place.open() as other:
-                change(other, f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", *row)
-                other.rebuild()
-            return found
+        def rebuild(other: Vault) -> None:
+            change(other, f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", *row)
+            other.rebuild()
 
-        monkeypatch.setattr(type(vault._connection.database), "search_for", others_rebuild)
+        others_act(place, vault, monkeypatch, rebuild, after=True)
         with pytest.raises(VaultError, match="restored or rebuilt meanwhile"):
             vault.forget(users=["ann"], search=True)
         assert not vault.certificate(users=["ann"]).searched
@@ -551,18 +569,13 @@ def test_people_who_are_readmitted_meanwhile_are_no_damage(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(place) as vault:
-        search_for = type(vault._connection.database).search_for
 
-        def others_readmit(database: Any, *given: Any) -> Any:
-            monkeypatch.undo()
-            with place.open() as other:
-                other.readmit(users=["ann"])
-                other.ingest(
-                    {"action": ["A"], "reward": [1], "who": ["ann"], "id": ["r9"]}, user="who", id="id"
-                )
-            return search_for(database, *given)
+        def readmit(other: Vault) -> None:
+            other.readmit(users=["ann"])
+            row = {"action": ["A"], "reward": [1], "who": ["ann"], "id": ["r9"]}
+            other.ingest(row, user="who", id="id")
 
-        monkeypatch.setattr(type(vault._connection.database), "search_for", others_readmit)
+        others_act(place, vault, monkeypatch, readmit)
         done = vault.forget(users=["ann"], search=True)
         assert "were readmitted meanwhile" in str(done.not_searched_because)
 
@@ -571,15 +584,7 @@ def test_a_key_that_is_compromised_during_the_search_signs_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(place) as vault:
-        search_for = type(vault._connection.database).search_for
-
-        def others_rotate(database: Any, *given: Any) -> Any:
-            monkeypatch.undo()
-            with place.open() as other:
-                other.rotate_signing_key(compromised_since=1)
-            return search_for(database, *given)
-
-        monkeypatch.setattr(type(vault._connection.database), "search_for", others_rotate)
+        others_act(place, vault, monkeypatch, lambda other: other.rotate_signing_key(compromised_since=1))
         with pytest.raises(UnfinishedError, match="the signing key was replaced meanwhile"):
             vault.forget(users=["ann"], search=True)
         done = vault.forget(users=["ann"], search=True)
