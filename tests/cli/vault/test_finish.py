@@ -68,6 +68,7 @@ def test_finish_has_stable_keys(run: Any, vault: Path) -> None:
         "pending_because": None,
         "head": head,
         "folder": None,
+        "withheld": [],
     }
     assert run("finish", "--json").json["reissued"] == [2]
     nothing = run("finish", "--out-folder", "new", "--json").json

@@ -278,7 +278,7 @@ def test_what_a_search_finds_is_told_and_no_certificate_is_written(run: Any, vau
     with Vault.open("sqlite:///vault.db") as opened:
         digest = opened._connection.all_keys.owner_digest("u1")
     with Path("vault.db").open("ab") as file:
-        file.write(digest.ljust(4096, b"\0"))
+        file.write(bytes(50 * 4096) + digest.ljust(4096, b"\0"))
     done = run("forget", "--user", "u1", "--certificate", "u1.json")
     assert (done.code, done.out, Path("u1.json").exists()) == (1, "", False)
     assert done.err.startswith("armnesia: the request is done, but digests of these people or records may")

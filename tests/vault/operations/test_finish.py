@@ -65,6 +65,7 @@ def test_all_that_is_pending_is_completed_in_one_call(
         "pending_because": None,
         "head": str(before),
         "folder": None,
+        "withheld": [],
     }
     assert done.complete
     assert counted == [3, 6, 8]  # in transactions of three
@@ -153,6 +154,7 @@ def test_postgresql_says_that_compact_is_needed(postgres_place: Place) -> None:
             "pending_because": None,
             "head": "",
             "folder": None,
+            "withheld": [],
         }
 
 

@@ -13,10 +13,15 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError, UnfinishedError, VaultBusyError, VaultError
 from armnesia.vault import Certificate, Configuration, ForgetRequest, Vault
+from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.operations import forget as forget_operation
+from armnesia.vault.operations import rotate
+from armnesia.vault.state import certificates
+from armnesia.vault.state.whole_search import search_vault
 from armnesia.vault.storage import sqlite, sqlite_search
 from armnesia.vault.storage.database import EVERY_ROW, SearchOutcome
 from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.storage.sqlite_erasure import SqliteErasure
 from tests.databases import Place, postgres_url
 from tests.red_team.pages import pages_of
 from tests.vault.raw_vaults import change, filled, raising, reader_of, values
@@ -423,10 +428,14 @@ def test_a_certificate_is_withheld_after_a_search_that_found_something(
         ):
             with pytest.raises(VaultError, match=f"certificate {entry} is withheld"):
                 refused()
-        assert entry not in vault.finish().reissued
+        finished = vault.finish()
+        assert (entry in finished.reissued, finished.withheld, finished.complete) == (False, (entry,), False)
         vault.export(tmp_path / "export.json")
         exported = json.loads((tmp_path / "export.json").read_text())["certificates"]
-        assert {each["sequence"] for each in exported} == {entry - 1}
+        assert {each["sequence"]: bool(each["signature"]) for each in exported} == {
+            entry - 1: True,
+            entry: False,
+        }
         with pytest.raises(UnfinishedError, match=FOUND):
             vault.forget(users=[person], search=True)
 
@@ -435,8 +444,8 @@ def test_a_withheld_certificate_is_signed_after_the_repair(sqlite_place: Place) 
     """The copy is on a page that nothing leads to: `compact` leaves it out."""
     with filled(sqlite_place) as vault:
         digest = vault._connection.all_keys.owner_digest("ann")
-    with sqlite_place.path.open("ab") as file:
-        file.write(digest.ljust(SIZE, b"\0"))
+    with sqlite_place.path.open("ab") as file:  # behind the pages that the vault is going to take
+        file.write(bytes(50 * SIZE) + digest.ljust(SIZE, b"\0"))
     with sqlite_place.open() as vault:
         with pytest.raises(UnfinishedError, match=FOUND):
             vault.forget(users=["ann"], search=True)
@@ -577,7 +586,7 @@ def test_people_who_are_readmitted_meanwhile_are_no_damage(
 
         others_act(place, vault, monkeypatch, readmit)
         done = vault.forget(users=["ann"], search=True)
-        assert "were readmitted meanwhile" in str(done.not_searched_because)
+        assert "others have readmitted people" in str(done.not_searched_because)
 
 
 def test_a_key_that_is_compromised_during_the_search_signs_nothing(
@@ -606,3 +615,128 @@ def test_a_retired_key_does_not_vouch_for_a_search(place: Place) -> None:
 def test_search_is_true_or_false(place: Place, said: Any) -> None:
     with filled(place) as vault, pytest.raises(InvalidInputError, match="search must be True or False"):
         vault.forget(users=["ann"], search=said)
+
+
+def test_an_export_with_a_withheld_certificate_restores_a_backup(sqlite_place: Place, tmp_path: Path) -> None:
+    with filled(sqlite_place) as vault:
+        digest = vault._connection.all_keys.owner_digest("ann")
+        vault.back_up(tmp_path / "backup.db")
+    with sqlite_place.path.open("ab") as file:  # behind the pages that the vault is going to take
+        file.write(bytes(50 * SIZE) + digest.ljust(SIZE, b"\0"))
+    with sqlite_place.open() as vault:
+        with pytest.raises(UnfinishedError, match=FOUND):
+            vault.forget(users=["ann"], search=True)
+        vault.forget(users=["bob"])
+        vault.export(tmp_path / "export.json", for_restore=True)
+    sqlite_place.path.write_bytes((tmp_path / "backup.db").read_bytes())
+    for name in ("-wal", "-shm"):
+        sqlite_place.path.with_name(sqlite_place.path.name + name).unlink(missing_ok=True)
+    Vault.restore(sqlite_place.url, tmp_path / "export.json", keys=sqlite_place.keys)
+    with sqlite_place.open() as vault:
+        assert vault.verify().problems == ()
+        for name in ("ann", "bob"):
+            assert vault.forget(users=[name], search=True).searched
+
+
+def test_a_damaged_index_of_the_list_is_no_readmission(sqlite_place: Place) -> None:
+    """The list does not find the person; that nobody was readmitted is in the ledger."""
+    with filled(sqlite_place) as vault:
+        vault.forget(users=["ann"])
+        database = vault._connection.database
+        digest = vault._connection.all_keys.owner_digest("ann")
+        assert isinstance(database, SqliteDatabase)
+        assert database.search_for([digest], {}).found
+        target = ErasureTarget.of(["ann"], None)
+        change(vault, "DELETE FROM suppressed")
+        found = search_vault(
+            vault._connection, target, vault._connection.all_keys, vault.status().head, erased=True
+        )
+        assert found == SearchOutcome(True)
+
+
+def test_a_digest_key_that_is_rotated_meanwhile_is_no_damage(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(place) as vault:
+        others_act(place, vault, monkeypatch, lambda other: other.rotate_digest_key())
+        done = vault.forget(users=["ann"], search=True)
+        assert done.searched or "rotated a key" in str(done.not_searched_because)
+        assert vault.forget(users=["ann"], search=True).searched
+
+
+def test_a_certificate_that_could_not_be_withheld_is_not_said_to_be(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = damaged(sqlite_place)
+    monkeypatch.setattr(
+        certificates, "_withhold", raising(VaultError("the disk is full; nothing was changed"))
+    )
+    with (
+        sqlite_place.open() as vault,
+        pytest.raises(UnfinishedError, match=r"could not be withheld \(the disk is full\)"),
+    ):
+        vault.forget(users=[person], search=True)
+
+
+def test_a_rebuild_does_not_release_what_is_withheld(sqlite_place: Place) -> None:
+    """It removes a row of somebody else, and all certificates are drafted again."""
+    with filled(sqlite_place) as vault:
+        keys = vault._connection.all_keys
+        (row,) = values(vault, "SELECT * FROM record WHERE owner = ?", keys.owner_digest("bob"))
+        vault.forget(users=["bob"])
+    with sqlite_place.path.open("ab") as file:  # behind the pages that the vault is going to take
+        file.write(bytes(50 * SIZE) + keys.owner_digest("ann").ljust(SIZE, b"\0"))
+    with sqlite_place.open() as vault:
+        with pytest.raises(UnfinishedError, match=FOUND):
+            vault.forget(users=["ann"], search=True)
+        change(vault, f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", *row)
+        vault.rebuild()
+        with pytest.raises(VaultError, match="is withheld"):
+            vault.certificate(users=["ann"])
+        assert [note for note in vault.verify().notes if note.startswith("1 certificate is withheld")]
+
+
+def test_a_certificate_that_was_signed_before_it_is_withheld_is_not_stored(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault:
+        vault.forget(users=["ann"])
+        entry = vault.status().head.sequence
+        signed = certificates._issue(vault._connection, entry).certificate
+        certificates._withhold(vault._connection, entry)
+        with pytest.raises(VaultError, match="was withheld meanwhile"):
+            certificates.store_certificate(vault._connection, signed)
+
+
+def test_an_error_of_the_disk_after_the_commit_leaves_erasure_pending(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(sqlite_place) as vault:
+        monkeypatch.setattr(SqliteErasure, "is_done", raising(sqlite3.OperationalError("disk I/O error")))
+        monkeypatch.setattr(SqliteErasure, "leave_nothing", lambda *_: False)
+        with pytest.warns(UserWarning, match="all changes are committed"):
+            done = vault.forget(users=["ann"])
+        assert done.erasure == "pending"
+        assert "disk I/O error" in str(done.pending_because)
+
+
+def test_a_rotation_that_is_held_up_says_that_the_key_is_in_use(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = VaultBusyError("the vault 'v' is in use by another process; nothing was changed, try again")
+    with filled(place) as vault:
+        with monkeypatch.context() as patched:
+            patched.setattr(rotate, "_rotate_records", raising(busy))
+            with pytest.raises(
+                UnfinishedError, match="the new digest key is in use, but not for all"
+            ) as caught:
+                vault.rotate_digest_key()
+        assert "nothing was changed" not in str(caught.value)
+        assert vault.rotate_digest_key().version == 2
+        assert vault.verify().problems == ()
+
+
+def test_a_hash_tree_that_is_gone_is_told(place: Place) -> None:
+    with filled(place) as vault:
+        vault.forget(users=["ann", "bob"])
+        change(vault, "DELETE FROM tree")
+        with pytest.raises(VaultError, match="changed by something other than armnesia"):
+            vault.certificate(users=["ann"])

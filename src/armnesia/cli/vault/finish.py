@@ -9,6 +9,7 @@ from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
 from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.messages import counted
+from armnesia.vault.results.notes import withheld_note
 
 
 @with_vault_options
@@ -25,7 +26,8 @@ def finish(
 ) -> None:
     """Complete pending erasures and sign their certificates again.
 
-    The written certificates name nobody; certificate show opens them. Exit code 1 if some stay pending.
+    The written certificates name nobody; certificate show opens them. Exit code 1 if some stay pending, or
+    are withheld.
     """
     with (
         options.open() as vault,
@@ -35,9 +37,11 @@ def finish(
     lines = [f"Erasure: {done.erasure}. Certificates signed again: {len(done.reissued)}"]
     if out_folder is not None and done.reissued:
         lines.append(f"Written to {out_folder}, named by their ledger entries; they name nobody")
-    if not done.complete:
+    if done.erasure != "complete":
         stay = counted(done.pending, "certificate stays", "certificates stay")
         lines.append(f"{stay} pending: {done.pending_because}")
+    if done.withheld:
+        lines.append(withheld_note(done.withheld))
     print_result(done.to_dict, as_json, *lines)
     if not done.complete:
         raise typer.Exit(1)

@@ -71,7 +71,7 @@ def _write_sections(
 def _certificates(connection: VaultConnection, transaction: Transaction) -> Iterator[dict[str, Any]]:
     """The certificates of all entries; those that were never handed out are signed for the export.
 
-    Those that are withheld are left out.
+    Of those that are withheld, the draft is written, without a signature.
     """
     erased_through, keyring = transaction.state.erased_through, transaction.keyring
     keys = read_public_keys(connection, transaction)
@@ -79,7 +79,9 @@ def _certificates(connection: VaultConnection, transaction: Transaction) -> Iter
     for sequence, body, signature, entry in tables.stream_certificates_and_entries(transaction.session):
         stored = StoredCertificate.read(sequence, body, signature, entry or "", keyring)
         certificate = stored.valid(keys)
-        if stored.is_withheld:
+        if stored.is_withheld:  # its words are needed to draft it again
+            draft = stored.reissue_draft(connection.erasure_covers(stored.kind))
+            yield {"sequence": sequence, "body": dict(draft.body), "signature": ""}
             continue
         if certificate is None:
             erasure: Erasure = "complete" if erased_through >= sequence else "pending"

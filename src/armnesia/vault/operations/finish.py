@@ -48,16 +48,16 @@ def finish(
         keys = read_public_keys(connection, transaction)
         refused = set(certificates_to_reissue(transaction.session, keys))
         erasures = read_erasures(transaction.session, state.configuration)
-        waiting = [
-            int(sequence)
-            for sequence, body in bodies
-            if not StoredCertificate.says_withheld(body)
-            and (
+        waiting, withheld = list[int](), list[int]()
+        for sequence, body in bodies:
+            if StoredCertificate.says_withheld(body):
+                withheld.append(int(sequence))
+            elif (
                 sequence in refused
                 or not StoredCertificate.says_complete(body)
                 or (erasures and not StoredCertificate.says_of_source(body, erasures))
-            )
-        ]
+            ):
+                waiting.append(int(sequence))
         complete = not tables.count_erasures_after(transaction.session, through)
     reissued = tuple(sequence for sequence in waiting if sequence <= through)
     counter = RowCounter(progress)
@@ -74,6 +74,7 @@ def finish(
         None if complete else connection.database.erasure_obstacle,
         state.head,
         folder if reissued else None,
+        tuple(withheld),
     )
 
 
@@ -85,6 +86,8 @@ def _reissue(connection: VaultConnection, sequences: tuple[int, ...]) -> None:
         for sequence in sequences:
             check_still_erased(transaction, sequence)
             stored = read_stored(transaction, sequence)
+            if stored.is_withheld:  # meanwhile
+                continue
             covers = connection.erasure_covers(stored.kind)
             certificate = stored.issue(
                 transaction.keyring, keys, erasure="complete", covers=covers, erasures=erasures

@@ -95,7 +95,7 @@ def forget(
     reason, searched = None, None
     if search:
         reason = search_or_withhold(
-            connection, answered.target, answered.keyring, head.sequence, erased=erased
+            connection, answered.target, answered.keyring, head, head.sequence, erased=erased
         )
         searched = connection.database.search_covers if reason is None else None
     if certificate is None or erased != expected:

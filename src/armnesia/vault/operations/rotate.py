@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError, UnfinishedError, VaultError
+from armnesia.core.messages import without_unchanged
 from armnesia.core.progress import Progress
 from armnesia.vault.keys.keyring import REQUEST, Keyring
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
@@ -83,10 +84,16 @@ def rotate_digest_key(connection: VaultConnection, progress: Progress | None = N
             _begin_rotation(connection, transaction)
         version = transaction.state.digest_key
     rotated = 0
-    while some := _rotate_records(connection):
-        rotated += some
-        if progress is not None:
-            progress(rotated)
+    try:
+        while some := _rotate_records(connection):
+            rotated += some
+            if progress is not None:
+                progress(rotated)
+    except VaultError as error:
+        raise UnfinishedError(
+            f"the new digest key is in use, but not for all records yet: {without_unchanged(str(error))}; run"
+            " armnesia rotate-key digest again, which goes on"
+        ) from None
     connection.database.erase()  # best effort: digests made with the old key alone leave the files
     return Rotated("digest", version, transaction.state.head)
 

@@ -16,6 +16,7 @@ from armnesia.vault.ledger.ledger import Head, check_chain
 from armnesia.vault.ledger.public_keys import KEY_KINDS, PublicKeys, rotation_problems
 from armnesia.vault.ledger.stored_certificate import StoredCertificate
 from armnesia.vault.results.checks import LedgerCheck, Verification
+from armnesia.vault.results.notes import withheld_note
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_tree import DecisionTree, build_tree
 from armnesia.vault.state.decisions import VaultDecision
@@ -111,6 +112,9 @@ def _verify(
             problems += certificate_problems
         if keys is not None and sound:
             notes += _reissue_notes(certificates_to_reissue(session, keys))
+            bodies = tables.stream_certificate_bodies(session, 1)
+            withheld = [entry for entry, body in bodies if StoredCertificate.says_withheld(body)]
+            notes += [withheld_note(withheld)] if withheld else []
         if state is not None:
             try:
                 found, remarks = _row_problems(session, connection, state, counter)

@@ -62,6 +62,7 @@ class Finished:
     `reissued` are the ledger entries whose certificates were signed again, with erasure complete; `pending`
     is the number of those that still have to wait, and `pending_because` says for what. `folder` is where
     the certificates that were signed again are written, if that was asked for; None if none was signed.
+    `withheld` are the ledger entries whose certificates are not signed, because a search has found something.
     """
 
     erasure: Erasure
@@ -70,16 +71,22 @@ class Finished:
     pending_because: str | None
     head: Head
     folder: Path | None = None
+    withheld: tuple[int, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether nothing has to wait."""
-        return self.erasure == "complete"
+        return self.erasure == "complete" and not self.withheld
 
     def to_dict(self) -> dict[str, Any]:
         """All fields; `head` and `folder` as text."""
-        folder = None if self.folder is None else str(self.folder)
-        return {**vars(self), "reissued": list(self.reissued), "head": str(self.head), "folder": folder}
+        return {
+            **vars(self),
+            "reissued": list(self.reissued),
+            "head": str(self.head),
+            "folder": None if self.folder is None else str(self.folder),
+            "withheld": list(self.withheld),
+        }
 
 
 @dataclass(frozen=True)

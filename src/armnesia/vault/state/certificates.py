@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, UnfinishedError, UnknownEntryError, VaultError
-from armnesia.core.messages import listed
+from armnesia.core.messages import listed, without_unchanged
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate, Erasure
@@ -29,9 +29,9 @@ _AT_ONCE = 500
 _ONE_OF_SEVERAL = "the request had several names: give all of them, and all are searched for"
 _FOUND = (
     "the request is done, but digests of these people or records may still be in the vault, outside of its"
-    " indexes: the database is damaged, or was changed by something other than armnesia; their certificate is"
-    " withheld: run armnesia verify and repair what it finds (armnesia rebuild, or restore a backup; armnesia"
-    " compact if it finds nothing), then run the same command again"
+    " indexes: the database is damaged, or was changed by something other than armnesia; {}: run armnesia"
+    " verify and repair what it finds (armnesia rebuild, or restore a backup; armnesia compact if it finds"
+    " nothing), then run the same command again"
 )
 
 
@@ -64,7 +64,9 @@ def searched_certificate(
     if not _is_searched(connection, sequence):
         if answer.opening is None or answer.opening.is_of_whole_request:
             erased = connection.erase(answer.head)
-            reason = search_or_withhold(connection, answer.target, answer.keyring, sequence, erased=erased)
+            reason = search_or_withhold(
+                connection, answer.target, answer.keyring, answer.head, sequence, erased=erased
+            )
         else:
             reason = _ONE_OF_SEVERAL
         head = answer.head if reason is None else None
@@ -72,17 +74,28 @@ def searched_certificate(
 
 
 def search_or_withhold(
-    connection: VaultConnection, target: ErasureTarget, keyring: Keyring, sequence: int, *, erased: bool
+    connection: VaultConnection,
+    target: ErasureTarget,
+    keyring: Keyring,
+    head: Head,
+    sequence: int,
+    *,
+    erased: bool,
 ) -> str | None:
     """Search the whole vault for a request that is done; return why it was not searched, None if it was.
 
-    If something is found, its certificate is not signed before a search that finds nothing.
+    If something is found, the certificate of this ledger entry is not signed before a search that finds
+    nothing. The keys and the head are those of when the request was read.
     """
-    found, reason = search_vault(connection, target, keyring, erased=erased)
+    found, reason = search_vault(connection, target, keyring, head, erased=erased)
     if found:
-        with suppress(VaultError):  # that it was found is said in any case
+        try:
             _withhold(connection, sequence)
-        raise UnfinishedError(_FOUND)
+        except VaultError as error:
+            withheld = f"their certificate could not be withheld ({without_unchanged(str(error))})"
+        else:
+            withheld = "their certificate is withheld"
+        raise UnfinishedError(_FOUND.format(withheld))
     return reason
 
 
@@ -165,7 +178,10 @@ def read_tree(transaction: Transaction, sequence: int, opening: Opening | None) 
     """The hash tree of a request with several names, where the opening is a place in it."""
     if opening is None or opening.place is None:
         return None
-    return HashTree.of_bytes(tables.read_tree(transaction.session, sequence))
+    leaves = tables.read_tree(transaction.session, sequence)
+    if leaves is None:
+        raise changed_values()
+    return HashTree.of_bytes(leaves)
 
 
 class _Issued(NamedTuple):
@@ -201,6 +217,8 @@ def store_certificate(connection: VaultConnection, certificate: Certificate) -> 
             check_still_erased(transaction, sequence)
         if certificate.searched is not None:
             check_not_restored(transaction, issue.latest)
+        if certificate.searched is None and read_stored(transaction, sequence).is_withheld:
+            raise VaultError("the certificate was withheld meanwhile; run the same command again")
         if issue.public != transaction.keyring.public_key():
             raise VaultError("the signing key was replaced meanwhile; run the same command again")
         transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
@@ -258,7 +276,8 @@ def redraft_certificates(connection: VaultConnection, transaction: Transaction) 
         for sequence, body, signature, entry in rows:
             with suppress(VaultError):
                 stored = StoredCertificate.read(sequence, body, signature, entry or "", transaction.keyring)
-                draft = stored.reissue_draft(connection.erasure_covers(stored.kind))
+                covers = connection.erasure_covers(stored.kind)
+                draft = stored.withheld(covers) if stored.is_withheld else stored.reissue_draft(covers)
                 seal = transaction.keyring.seal(draft.text)
                 statements.append(tables.put_certificate(sequence, draft.text, seal))
         transaction.session.execute_together(statements)

@@ -8,20 +8,25 @@ from armnesia.core.errors import UnfinishedError, VaultBusyError, VaultError
 from armnesia.core.messages import system_failure, without_unchanged
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.ledger.ledger import Head
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.suppression import SuppressionRows
+from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import SearchOutcome
 
 _NO_ROWS = "the vault holds no rows of its own: they are at its sources"
 _PENDING = "deleted bytes are still in the files"
 _LOCKED = "another process kept the vault locked"
-_READMITTED = "some of the request were readmitted meanwhile"
+_CHANGED = "others have readmitted people, rotated a key, rebuilt or restored the vault meanwhile"
+_CHANGES = ("readmit", "rotate_digest", "rebuild", "restore")
 
 
 def search_vault(
-    connection: VaultConnection, target: ErasureTarget, keyring: Keyring, *, erased: bool
+    connection: VaultConnection, target: ErasureTarget, keyring: Keyring, head: Head, *, erased: bool
 ) -> SearchOutcome:
-    """Search for what may be left of a request that is done; `erased`: its bytes have left the files."""
+    """Search for what may be left of a request that is done; `erased`: its bytes have left the files.
+
+    `head` is that of the ledger when the request was read, and `keyring` has the keys in use then.
+    """
     if not connection.records.layout.holds_rows:
         return SearchOutcome(False, _NO_ROWS)
     if connection.database.erases_at_once and not erased:
@@ -31,8 +36,8 @@ def search_vault(
     listed = {digest: suppressed[digest] for digest in digests if digest in suppressed}
     try:
         outcome = connection.database.search_for(digests, listed)
-        if outcome.found and _are_readmitted(connection, target):
-            return SearchOutcome(False, _READMITTED)
+        if outcome.found and _may_be_by_right(connection, head):
+            return SearchOutcome(False, _CHANGED)
     except VaultBusyError:
         return SearchOutcome(False, _LOCKED)
     except (OSError, VaultError) as error:
@@ -45,9 +50,7 @@ def search_vault(
     return outcome
 
 
-def _are_readmitted(connection: VaultConnection, target: ErasureTarget) -> bool:
-    """Whether somebody in the request is no longer suppressed, so that rows may be there by right."""
+def _may_be_by_right(connection: VaultConnection, head: Head) -> bool:
+    """Whether others have done something since by which rows may be there again, or digests are others."""
     with connection.reading() as transaction:
-        digests = [digest for digest, _ in target.suppression_digests(transaction.keyring)]
-        rows = SuppressionRows.read(transaction, digests).suppressed
-    return any(digest not in rows or rows[digest][-1] is not None for digest in digests)
+        return tables.has_entry_since(transaction.session, head.sequence, *_CHANGES)

@@ -312,7 +312,13 @@ class SqliteDatabase(Database):
         with self._translating_errors():
             while True:
                 self._check_same_files()
-                if self._erasure.is_done():
+                try:
+                    is_done = self._erasure.is_done()
+                except (sqlite3.Error, OSError) as failure:  # what came before is committed
+                    self.erasure_obstacle = f"the disk or the file has an error ({failure})"
+                    self._warn_of(failure)
+                    return False
+                if is_done:
                     self.erasure_obstacle = ""
                     return True
                 with self._queue.turn(0) as is_own_turn:
@@ -579,6 +585,8 @@ _MEANINGS = {
     "malformed": "is not a vault, or is damaged: {}; run armnesia rebuild, which makes its indexes again, and"
     " restore a backup if that is refused",
     "no such table": "is damaged: {}; restore a backup",
+    "no such column": "is damaged: {}; restore a backup",
+    "same text encoding": "is damaged: {}; restore a backup",
     "unsupported file format": "is not a vault, or is damaged: {}; restore a backup",
     "UNIQUE constraint failed": "is damaged: rows are in it twice ({}), which armnesia cannot repair: restore"
     " a backup",

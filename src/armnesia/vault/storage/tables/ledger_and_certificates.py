@@ -75,11 +75,16 @@ _CORRECTIONS_AFTER, _CORRECTION = " WHERE sequence > ? AND entry LIKE ?", '%"kin
 
 def has_restored_since(session: Session, sequence: int) -> bool:
     """Whether entries after this one may be those of a `restore` or a `rebuild`."""
+    return has_entry_since(session, sequence, "restore", "rebuild")
+
+
+def has_entry_since(session: Session, sequence: int, *kinds: str) -> bool:
+    """Whether entries after this one may be of these kinds."""
+    condition = " OR ".join(["entry LIKE ?"] * len(kinds))
     found = session.query(
-        "SELECT 1 FROM ledger WHERE sequence > ? AND (entry LIKE ? OR entry LIKE ?) LIMIT 1",
+        f"SELECT 1 FROM ledger WHERE sequence > ? AND ({condition}) LIMIT 1",
         sequence,
-        '%"kind":"restore"%',
-        '%"kind":"rebuild"%',
+        *(f'%"kind":"{kind}"%' for kind in kinds),
     )
     return bool(found)
 

@@ -38,7 +38,7 @@ def insert_tree(row: Row) -> Statement:
     return "INSERT INTO tree (sequence, leaves) VALUES (?, ?)", row
 
 
-def read_tree(session: Session, sequence: int) -> bytes:
-    """The leaves of the hash tree of a ledger entry."""
-    ((leaves,),) = session.query("SELECT leaves FROM tree WHERE sequence = ?", sequence)
-    return bytes(leaves)
+def read_tree(session: Session, sequence: int) -> bytes | None:
+    """The leaves of the hash tree of a ledger entry; None if it has none."""
+    found = session.query("SELECT leaves FROM tree WHERE sequence = ?", sequence)
+    return bytes(found[0][0]) if found else None
