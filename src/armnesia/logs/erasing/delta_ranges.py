@@ -3,11 +3,14 @@
 deltalake's merge holds the rows of every file in which it has found nobody yet. A log that was appended over
 time has a column whose values tell its files apart: conditions on it make merges leave files out, by the
 lowest and highest values that the table's log has of each file. They state thresholds between files, never a
-value of the rows to be deleted. If they mislead, rows are left, which a merge without them deletes.
+value that only rows to be deleted have. If the log misleads, rows are left, which a merge without conditions
+deletes. Worse, deltalake takes a column that a condition compares to be constant in a file if the log says
+so, and writes that value into all rows of it that stay: so the log must agree with the files themselves.
 """
 
 import glob
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -25,12 +28,33 @@ MOST_BYTES = 128 * 2**20
 _INTEGERS = {"byte", "short", "integer", "long"}
 _PER_VALUE = 16
 """Bytes of a text in memory besides its own: without them, files with dictionaries would seem small."""
+_MILLISECOND = 1000
+"""In microseconds. The log may have timestamps without the parts of it."""
 _DAY = len("1970-01-01")
 _FIRST_DAY = date(1970, 1, 1)
 _FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 _ZONES = {"timestamp": 'Some("UTC")', "timestamp_ntz": "None"}
 _TYPES = {*_INTEGERS, "date", *_ZONES}
 """Types whose values are integers, days or microseconds, and of which a literal is one value everywhere."""
+
+
+class Footer(NamedTuple):
+    """What a Parquet file says of itself: about how much memory its rows take, and bounds by column."""
+
+    size: int
+    bounds: Mapping[str, "FooterBounds"]
+
+
+class FooterBounds(NamedTuple):
+    """The lowest and the highest values of a column in the row groups of a file, as DuckDB writes them.
+
+    None stands for a row group that has values and does not say which.
+    """
+
+    lowest: Sequence[str | None]
+    highest: Sequence[str | None]
+    n_missing: int | None
+    """How many rows have no value."""
 
 
 class FileRange(NamedTuple):
@@ -82,10 +106,10 @@ def parts_with(
 
     That is so if it reads few enough bytes, or if no column tells files apart.
     """
-    sizes = _sizes(source, files)
-    if sum(sizes.values()) <= MOST_BYTES:
+    footers = _footers(source, files)
+    if sum(footer.size for footer in footers.values()) <= MOST_BYTES:
         return []
-    found = [(each, each.cuts(names)) for each in _ranges(source, sizes)]
+    found = [(each, each.cuts(names)) for each in _ranges(source, footers)]
     if not any(cuts for _, cuts in found):
         return []
     # Of several columns, the one by which the largest part is smallest.
@@ -100,6 +124,7 @@ class ColumnRanges:
     column: str
     type: str
     files: tuple[FileRange, ...]
+    is_partition: bool = False
 
     def cuts(self, names: Collection[str]) -> list[int]:
         """Thresholds between files, without those that read as one of the names: the log would say it.
@@ -180,23 +205,32 @@ def _column(files: LogFiles, name: str) -> tuple[str, str]:
     return next((f"c{place}", type_) for place, (each, type_) in enumerate(files.columns) if each == name)
 
 
-def _sizes(source: DeltaSource, files: Sequence[DataFile]) -> dict[str, int]:
-    """About how much memory the rows of each file take, by its path in the log."""
+def _footers(source: DeltaSource, files: Sequence[DataFile]) -> dict[str, Footer]:
+    """What each file says of itself, by its path in the log."""
     if not files:
         return {}
+    is_number = "type IN ('INT32', 'INT64')"  # other columns are not asked for, and have names
+    has_values = f"FILTER (WHERE {is_number} AND stats_null_count IS DISTINCT FROM num_values)"
     found = query(
-        f"SELECT file_name, CAST(sum(total_uncompressed_size + {_PER_VALUE} * num_values) AS BIGINT)"
-        " FROM parquet_metadata($files) GROUP BY file_name",
+        "SELECT file_name, path_in_schema,"
+        f" CAST(sum(total_uncompressed_size + {_PER_VALUE} * num_values) AS BIGINT),"
+        f" coalesce(list(coalesce(stats_min_value, stats_min)) {has_values}, []),"
+        f" coalesce(list(coalesce(stats_max_value, stats_max)) {has_values}, []),"
+        " CASE WHEN count(stats_null_count) = count(*) THEN CAST(sum(stats_null_count) AS BIGINT) END"
+        " FROM parquet_metadata($files) GROUP BY file_name, path_in_schema",
         {"files": [glob.escape(file.location) for file in files]},
         shown=source.snapshot.location,
         format_name="Parquet",
     )
-    size_at = dict(found)  # without files that have no row
-    return {file.path: size_at.get(file.location, 0) for file in files}
+    sizes, bounds = defaultdict[str, int](int), defaultdict[str, dict[str, FooterBounds]](dict)
+    for location, column, size, *said in found:  # without files that have no row
+        sizes[location] += size
+        bounds[location][column] = FooterBounds(*said)
+    return {file.path: Footer(sizes[file.location], bounds[file.location]) for file in files}
 
 
-def _ranges(source: DeltaSource, sizes: Mapping[str, int]) -> Iterator[ColumnRanges]:
-    """The columns of which the log has bounds in each file."""
+def _ranges(source: DeltaSource, footers: Mapping[str, Footer]) -> Iterator[ColumnRanges]:
+    """The columns of which the log has bounds in each file that agree with those in the file itself."""
     import pyarrow  # noqa: PLC0415 (an extra)
 
     said = pyarrow.table(source.history.table.get_add_actions(flatten=True))
@@ -206,15 +240,50 @@ def _ranges(source: DeltaSource, sizes: Mapping[str, int]) -> Iterator[ColumnRan
         is_name = each.name in (named.get("user"), named.get("id"))
         if each.declared_type not in _TYPES or is_name or "." in each.name:  # that is a field of a structure
             continue
-        bounds = [_integers(said, f"{kind}.{each.name}") for kind in ("min", "max")]
-        if f"partition.{each.name}" in said.schema.names:
-            bounds = [_integers(said, f"partition.{each.name}")] * 2
-        chosen = [row for path, *row in zip(paths, *bounds, strict=True) if path in sizes]
-        own = [sizes[path] for path in paths if path in sizes]
-        if any(None in row for row in chosen) or not _are_written(each.declared_type, chosen):
+        is_partition = f"partition.{each.name}" in said.schema.names
+        kinds = ["partition"] * 2 if is_partition else ["min", "max"]
+        columns = [_integers(said, f"{kind}.{each.name}") for kind in (*kinds, "null_count")]
+        rows = {path: row for path, *row in zip(paths, *columns, strict=True) if path in footers}
+        bounds = [(low, high) for low, high, _ in rows.values() if low is not None and high is not None]
+        if len(bounds) < len(rows) or not _are_written(each.declared_type, bounds):
             continue
-        files = (FileRange(low, high, size) for (low, high), size in zip(chosen, own, strict=True))
-        yield ColumnRanges(each.name, each.declared_type, tuple(files))
+        if not is_partition and not all(
+            agrees(each.declared_type, row, footers[path].bounds.get(str(each.stored_as)))
+            for path, row in rows.items()
+        ):
+            continue
+        sizes = [footers[path].size for path in rows]
+        files = (FileRange(*pair, size) for pair, size in zip(bounds, sizes, strict=True))
+        yield ColumnRanges(each.name, each.declared_type, tuple(files), is_partition)
+
+
+def agrees(type_: str, said: Sequence[Any], footer: FooterBounds | None) -> bool:
+    """Whether the log says of a column in a file what the file does: its bounds, and if it is constant.
+
+    The log may have timestamps in whole milliseconds. Then it says of different values that they are one.
+
+    >>> agrees("long", (3, 7, 0), FooterBounds(["3", "5"], ["4", "7"], 0))
+    True
+    >>> agrees("long", (3, 3, 0), FooterBounds(["3"], ["7"], 0))
+    False
+    >>> moments = ["1970-01-01 00:00:00.001007+00"], ["1970-01-01 00:00:01.000999+00"]
+    >>> agrees("timestamp", (1000, 1_000_000, 0), FooterBounds(*moments, 0))
+    True
+    """
+    if footer is None or not footer.lowest or None in footer.lowest or None in footer.highest:
+        return False
+    try:
+        low = min(_integer(type_, str(text)) for text in footer.lowest)
+        high = max(_integer(type_, str(text)) for text in footer.highest)
+    except (ValueError, OverflowError):  # other years than Python has
+        return False
+    lowest, highest, n_missing = said
+    if lowest == highest and type_ not in _ZONES:
+        return low == high == lowest and n_missing is not None and n_missing == footer.n_missing
+    if lowest == highest:
+        return high - low < _MILLISECOND and abs(low - lowest) < _MILLISECOND
+    allowed = _MILLISECOND if type_ in _ZONES else 1
+    return abs(low - lowest) < allowed and abs(high - highest) < allowed
 
 
 def _integers(said: Any, name: str) -> list[int | None]:
@@ -247,6 +316,21 @@ def _text(type_: str, value: int) -> str:
         return (_FIRST_DAY + timedelta(days=value)).isoformat()
     moment = _FIRST_MOMENT + timedelta(microseconds=value)
     return (moment if type_ == "timestamp" else moment.replace(tzinfo=None)).isoformat()
+
+
+def _integer(type_: str, text: str) -> int:
+    """A value as DuckDB writes it.
+
+    >>> _integer("long", "7"), _integer("date", "1970-02-01"), _integer("timestamp", "1970-01-01 01:00:01+01")
+    (7, 31, 1000000)
+    """
+    if type_ in _INTEGERS:
+        return int(text)
+    if type_ == "date":
+        return (date.fromisoformat(text) - _FIRST_DAY).days
+    moment = datetime.fromisoformat(text)
+    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return (utc - _FIRST_MOMENT) // timedelta(microseconds=1)
 
 
 def _literal(type_: str, value: int) -> str:
