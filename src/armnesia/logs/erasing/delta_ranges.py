@@ -248,8 +248,8 @@ def _ranges(source: DeltaSource, footers: Mapping[str, Footer]) -> Iterator[Colu
         if len(bounds) < len(rows) or not _are_written(each.declared_type, bounds):
             continue
         if not is_partition and not all(
-            agrees(each.declared_type, row, footers[path].bounds.get(str(each.stored_as)))
-            for path, row in rows.items()
+            agrees(each.declared_type, (*pair, n_missing), footers[path].bounds.get(str(each.stored_as)))
+            for (path, (*_, n_missing)), pair in zip(rows.items(), bounds, strict=True)
         ):
             continue
         sizes = [footers[path].size for path in rows]
@@ -257,7 +257,7 @@ def _ranges(source: DeltaSource, footers: Mapping[str, Footer]) -> Iterator[Colu
         yield ColumnRanges(each.name, each.declared_type, tuple(files), is_partition)
 
 
-def agrees(type_: str, said: Sequence[Any], footer: FooterBounds | None) -> bool:
+def agrees(type_: str, said: tuple[int, int, int | None], footer: FooterBounds | None) -> bool:
     """Whether the log says of a column in a file what the file does: its bounds, and if it is constant.
 
     The log may have timestamps in whole milliseconds. Then it says of different values that they are one.
@@ -278,12 +278,11 @@ def agrees(type_: str, said: Sequence[Any], footer: FooterBounds | None) -> bool
     except (ValueError, OverflowError):  # other years than Python has
         return False
     lowest, highest, n_missing = said
-    if lowest == highest and type_ not in _ZONES:
-        return low == high == lowest and n_missing is not None and n_missing == footer.n_missing
-    if lowest == highest:
-        return high - low < _MILLISECOND and abs(low - lowest) < _MILLISECOND
-    allowed = _MILLISECOND if type_ in _ZONES else 1
-    return abs(low - lowest) < allowed and abs(high - highest) < allowed
+    if type_ in _ZONES:
+        is_near = max(abs(low - lowest), abs(high - highest)) < _MILLISECOND
+        return is_near and (lowest < highest or high - low < _MILLISECOND)
+    is_same = (low, high) == (lowest, highest)
+    return is_same and (low < high or (n_missing is not None and n_missing == footer.n_missing))
 
 
 def _integers(said: Any, name: str) -> list[int | None]:
