@@ -254,12 +254,58 @@ def test_the_log_says_neither_names_nor_values_of_their_rows(tmp_path: Path) -> 
     assert b"71000016" in log, "the search finds thresholds"
 
 
+@pytest.mark.parametrize("options", [{}, {"partition_by": ["time"]}])
+@pytest.mark.usefixtures("large")
+def test_files_of_days_one_after_the_other_are_told_apart(options: dict[str, Any], tmp_path: Path) -> None:
+    """Each threshold is a day of the person, and of others."""
+    store = table_of(
+        tmp_path / "log", pa.date32(), lambda file, _: date(2026, 3, 1 + file), range(N_FILES), **options
+    )
+    store.eraser().apply(planned(store), PEOPLE)
+    assert users(store) == others(N_FILES)
+    assert [said["operationMetrics"]["num_target_files_scanned"] for said in commits(store)] == [1] * N_FILES
+
+
+@pytest.mark.usefixtures("large")
+def test_a_day_of_the_person_alone_is_no_threshold(tmp_path: Path) -> None:
+    """The second of four days: so the first two files are read together."""
+    folder = tmp_path / "log"
+    for day, people in enumerate(([PERSON, OTHER], [PERSON] * 2, [PERSON, OTHER], [PERSON, OTHER])):
+        append(folder, pa.array([date(2026, 3, 1 + day)] * 2), people)
+    store = DeltaStore(folder)
+    store.eraser().apply(planned(store), PEOPLE)
+    assert users(store) == [OTHER] * 3
+    assert [said["operationMetrics"]["num_target_files_scanned"] for said in commits(store)] == [2, 1, 1]
+    assert not [each for each in predicates(store) if "2026-03-02" in each]
+
+
+@pytest.mark.usefixtures("large")
+def test_a_partition_of_the_person_alone_is_a_threshold(tmp_path: Path) -> None:
+    """The predicate has the values of partitions anyway."""
+    folder = tmp_path / "log"
+    for day, people in enumerate(([PERSON, OTHER], [PERSON] * 2, [PERSON, OTHER])):
+        append(folder, pa.array([date(2026, 3, 1 + day)] * 2), people, partition_by=["time"])
+    store = DeltaStore(folder)
+    store.eraser().apply(planned(store), PEOPLE)
+    assert users(store) == [OTHER] * 2
+    assert [said["operationMetrics"]["num_target_files_scanned"] for said in commits(store)] == [1] * 3
+
+
+@given(st.integers(-(2**40), 2**40), st.integers(1, 2**20))
+def test_a_threshold_is_the_roundest_number_of_the_gap(lower: int, gap: int) -> None:
+    cut = delta_ranges._roundest_between(lower, lower + gap)
+    inside = range(lower + 1, lower + gap) if gap > 1 else [lower + 1]
+    assert cut in inside
+    step = 2 * (cut & -cut)
+    assert not cut or all(each not in inside for each in (cut // step * step, (cut // step + 1) * step))
+
+
 @pytest.mark.usefixtures("large")
 def test_a_threshold_that_is_somebodys_name_is_not_said(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     for file in range(2):
-        append(folder, pa.array([20_000 * file, 20_000 * file]), ["10000", OTHER])
-    store, people = DeltaStore(folder), People.named(["10000"])
+        append(folder, pa.array([20_000 * file, 20_000 * file]), ["16384", OTHER])
+    store, people = DeltaStore(folder), People.named(["16384"])
     plan = store.eraser().plan(people)
     assert plan is not None
     store.eraser().apply(plan, people)

@@ -114,7 +114,7 @@ def parts_with(
         return []
     # Of several columns, the one by which the largest part is smallest.
     ranges, cuts = min(found, key=lambda each: (largest_between(each[0].files, each[1]), len(each[1])))
-    return ranges.parts_with(source, rows, cuts)
+    return ranges.parts_with(source.reading(files), rows, cuts)
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,18 @@ class ColumnRanges:
         ]
 
     def parts_with(self, source: DeltaSource, rows: Lookup, cuts: Sequence[int]) -> list[Part]:
-        """The parts between thresholds that have any of these rows; none if a row is in no part."""
-        found = self._places(source, rows, cuts)
-        dropped = {place - 1 for place, is_at_cut in found if is_at_cut}  # values of the rows themselves
+        """The parts between thresholds that have any of these rows; none if a row is in no part.
+
+        Thresholds that are values of these rows and of no others are left out. If another row has the value,
+        the log has it anyway: it is the lowest of a file, also without these rows. So it has the values of
+        partitions, which are in the paths of files.
+        """
+        found = self._places(source, rows.condition, rows, cuts)
+        dropped = set[int]()
+        if not self.is_partition and any(is_at_cut for _, is_at_cut in found):
+            others = self._places(source, f"NOT coalesce({rows.condition}, false)", rows, cuts)
+            at_cuts = ({place - 1 for place, is_at_cut in each if is_at_cut} for each in (found, others))
+            dropped = set.difference(*at_cuts)
         chosen = [cut for place, cut in enumerate(cuts) if place not in dropped]
         if not chosen or any(place is None for place, _ in found):
             return []
@@ -149,7 +158,9 @@ class ColumnRanges:
         bounds = [None, *chosen, None]
         return [Part(self.column, self.type, *bounds[place : place + 2]) for place in sorted(with_rows)]
 
-    def _places(self, source: DeltaSource, rows: Lookup, cuts: Sequence[int]) -> list[tuple[Any, Any]]:
+    def _places(
+        self, source: DeltaSource, condition: str, rows: Lookup, cuts: Sequence[int]
+    ) -> list[tuple[Any, Any]]:
         """How many thresholds are not above a row, and whether it is at one, without repetition."""
         files = source.compared_files
         column, type_ = _column(files, self.column)
@@ -157,7 +168,7 @@ class ColumnRanges:
         number = f"len([cut FOR cut IN {thresholds} IF cut <= {column}])"
         sql = (
             f"SELECT DISTINCT CASE WHEN {column} IS NOT NULL THEN {number} END,"
-            f" list_contains({thresholds}, {column}) FROM {files.table} WHERE {rows.condition}"
+            f" list_contains({thresholds}, {column}) FROM {files.table} WHERE {condition}"
         )
         return files.query(sql, **rows.parameters, cuts=[_text(self.type, cut) for cut in cuts])
 
@@ -165,10 +176,8 @@ class ColumnRanges:
 def cuts_between(files: Iterable[FileRange], most: int) -> list[int]:
     """Thresholds that no file has values on both sides of; no more than `most` is between two, if possible.
 
-    Each is halfway between the values beside it, so that it is none of them where there is room.
-
     >>> cuts_between([FileRange(0, 9, 50), FileRange(20, 29, 50), FileRange(36, 39, 50)], 100)
-    [33]
+    [32]
     >>> cuts_between([FileRange(0, 9, 50), FileRange(20, 29, 50), FileRange(5, 39, 50)], 60)
     []
     """
@@ -182,10 +191,24 @@ def cuts_between(files: Iterable[FileRange], most: int) -> list[int]:
     cuts, size = list[int](), 0
     for place, each in enumerate(apart):
         if size and size + each.size > most:
-            cuts.append((apart[place - 1].highest + each.lowest + 1) // 2)
+            cuts.append(_roundest_between(apart[place - 1].highest, each.lowest))
             size = 0
         size += each.size
     return cuts
+
+
+def _roundest_between(lower: int, upper: int) -> int:
+    """The number above one and below another that has most zeros at its end; the upper one without room.
+
+    Many pairs of numbers have the same between them, so that it does not tell what one of them was.
+
+    >>> [_roundest_between(*each) for each in ((29, 36), (-5, 9), (-12, -5), (7, 8))]
+    [32, 0, -8, 8]
+    """
+    found = max(upper - 1, lower + 1)
+    while found and found & (found - 1) > lower:  # without its last digit 1, in base two
+        found &= found - 1
+    return found
 
 
 def largest_between(files: Iterable[FileRange], cuts: Sequence[int]) -> int:
