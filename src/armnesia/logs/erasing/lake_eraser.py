@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.memory import import_sparing
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import BLOCKS, OTHER_COLUMNS, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.lake_contents import named_in_present_files
@@ -67,6 +68,7 @@ class LakeEraser(ABC, Generic[Lake]):
     _kind: ClassVar[str]
 
     def __init__(self, source: Lake) -> None:
+        import_sparing("pyarrow")  # before anything else does
         self._name = str(source.description["location"])
         self._columns = Columns(**source.description["columns"])
         self._given = source
