@@ -145,6 +145,15 @@ def test_files_are_read_together_as_far_as_memory_allows(
     assert scanned == [2, 2, 1]
 
 
+def test_a_file_that_says_nothing_of_itself_is_no_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source: Any = table_of(tmp_path / "log", *KINDS["long"]).open()
+    monkeypatch.setattr(delta_ranges, "query", lambda *_, **__: [("elsewhere", "time", 7, [], [], 0)])
+    found = delta_ranges._footers(source, source.snapshot.files)
+    assert all(found[file.path] == (4 * file.size, {}) for file in source.snapshot.files)
+
+
 @pytest.mark.usefixtures("large")
 def test_rows_without_a_value_are_in_no_part(tmp_path: Path) -> None:
     type_, value = KINDS["long"]

@@ -28,6 +28,8 @@ MOST_BYTES = 128 * 2**20
 _INTEGERS = {"byte", "short", "integer", "long"}
 _PER_VALUE = 16
 """Bytes of a text in memory besides its own: without them, files with dictionaries would seem small."""
+_PER_BYTE_ON_DISK = 4
+"""Bytes in memory that are assumed for each byte of a compressed file that does not say it."""
 _MILLISECOND = 1000
 """In microseconds. The log may have timestamps without the parts of it."""
 _DAY = len("1970-01-01")
@@ -246,10 +248,16 @@ def _footers(source: DeltaSource, files: Sequence[DataFile]) -> dict[str, Footer
         format_name="Parquet",
     )
     sizes, bounds = defaultdict[str, int](int), defaultdict[str, dict[str, FooterBounds]](dict)
-    for location, column, size, *said in found:  # without files that have no row
+    for location, column, size, *said in found:
         sizes[location] += size
         bounds[location][column] = FooterBounds(*said)
-    return {file.path: Footer(sizes[file.location], bounds[file.location]) for file in files}
+    # Not found are files without rows, and any that DuckDB should call otherwise.
+    return {
+        file.path: Footer(
+            sizes.get(file.location, _PER_BYTE_ON_DISK * file.size), bounds.get(file.location, {})
+        )
+        for file in files
+    }
 
 
 def _ranges(source: DeltaSource, footers: Mapping[str, Footer]) -> Iterator[ColumnRanges]:
