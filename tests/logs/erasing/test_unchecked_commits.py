@@ -73,6 +73,7 @@ def test_a_commit_that_was_not_checked_is_taken_back_if_other_rows_are_gone(lake
     new = planned(lake_store)
     lake_store.eraser().apply(new, PEOPLE)
     assert in_order(lake_store.rows()) == others(rows)
+    lake_store.eraser().apply(plan, PEOPLE)  # what was taken back does not count, also without its rows
 
 
 def test_a_commit_that_was_not_checked_counts_if_other_rows_are_there(lake_store: Store) -> None:
@@ -128,5 +129,6 @@ def test_the_first_of_several_commits_is_checked_before_others_follow(
         table.eraser().apply(plan, PEOPLE)
     assert in_order(table.rows()) == before
     assert deltalake.DeltaTable(str(table.folder)).version() == made + 1
-    table.eraser().apply(plan, PEOPLE)
-    assert in_order(table.rows()) == others(before)
+    for _ in range(2):
+        table.eraser().apply(plan, PEOPLE)
+        assert in_order(table.rows()) == others(before)

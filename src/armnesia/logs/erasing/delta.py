@@ -181,7 +181,16 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         return Deletion(first - 1, last, bool(values_of_kind(made[last], "commitInfo", GOES_ON)))
 
     def _commits_by(self, plan: ErasurePlan) -> Iterator[DeletingCommit]:
-        for version in sorted(commits_by(plan, DeltaLog(self._name), plan.version or 0)):
+        log = DeltaLog(self._name)
+        made = commits_by(plan, log, plan.version or 0)
+        found, added_later = list[int](), set[str]()
+        for version in range(log.table.version(), min(made, default=log.table.version() + 1) - 1, -1):
+            actions = made[version] if version in made else log.actions_of(version) or []
+            # Files that were removed come back only if an earlier version is restored.
+            if version in made and added_later.isdisjoint(values_of_kind(actions, "remove", "path")):
+                found.append(version)
+            added_later.update(values_of_kind(actions, "add", "path"))
+        for version in reversed(found):
             yield DeletingCommit(version - 1, version)
 
     def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:

@@ -176,8 +176,14 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         yield from self._commits_by(plan)
 
     def _commits_by(self, plan: ErasurePlan) -> Iterator[DeletingCommit]:
-        if (done := self._deletion_by(plan)) is not None:
-            yield DeletingCommit(done.before, done.after)
+        done, table = self._deletion_by(plan), self._metadata().table
+        snapshot = table.current_snapshot()
+        while done is not None and snapshot is not None:  # others are not of the table any more
+            if snapshot.snapshot_id == done.after:
+                yield DeletingCommit(done.before, done.after)
+                return
+            parent = snapshot.parent_snapshot_id
+            snapshot = None if parent is None else table.snapshot_by_id(parent)
 
     def _take_back(self, made: DeletingCommit) -> str:
         table = self._metadata().table

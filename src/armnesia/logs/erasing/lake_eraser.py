@@ -181,12 +181,9 @@ class LakeEraser(ABC, Generic[Lake]):
         One whose versions cannot be read any more, or have other columns, is passed over.
         """
         source = self._opened()
-        present = {file.path for file in source.snapshot.files}
         for made in self._commits_by(plan):
             try:
                 replaced, written = source.changed_between(made.before, made.after)
-                if not present.isdisjoint(file.path for file in replaced.snapshot.files):
-                    continue  # it was taken back: its files are in the table again
                 names = names_in(replaced, people)
                 have_stayed = other_rows_stayed(replaced, written, people.role, names, True)
             except InvalidLogError:
@@ -218,7 +215,7 @@ class LakeEraser(ABC, Generic[Lake]):
 
     @abstractmethod
     def _commits_by(self, plan: ErasurePlan) -> Iterator[DeletingCommit]:
-        """The commits of a plan that the table still knows, in order."""
+        """The commits of a plan that the table still knows, and that were not taken back, in order."""
 
     @abstractmethod
     def _take_back(self, made: DeletingCommit) -> str:
