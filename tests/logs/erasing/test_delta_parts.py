@@ -10,6 +10,7 @@ from typing import Any
 import deltalake
 import deltalake.table
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from armnesia.logs.erasing import ErasurePlan, People, SourceState, delta_deleti
 from armnesia.logs.erasing.delta import DeltaEraser
 from armnesia.logs.erasing.delta_commits import GOES_ON, TOKEN
 from armnesia.logs.erasing.delta_files import DeltaFolder
-from armnesia.logs.erasing.delta_ranges import FileRange, cuts_between, largest_between
+from armnesia.logs.erasing.delta_ranges import FileRange, FooterBounds, cuts_between, largest_between
 from armnesia.logs.lakes.delta import DeltaLog
 from tests.logs.erasing.stores import DeltaStore
 from tests.logs.lakes.tables import Actions, add_actions, edit_commit
@@ -136,12 +137,21 @@ def test_files_are_read_together_as_far_as_memory_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = table_of(tmp_path / "log", *KINDS["long"], with_person=range(N_FILES))
-    sizes = delta_ranges._sizes(store.open(), store.open().snapshot.files)  # type: ignore[arg-type,attr-defined]
-    monkeypatch.setattr(delta_ranges, "MOST_BYTES", 2 * max(sizes.values()))
+    footers = delta_ranges._footers(store.open(), store.open().snapshot.files)  # type: ignore[arg-type,attr-defined]
+    monkeypatch.setattr(delta_ranges, "MOST_BYTES", 2 * max(footer.size for footer in footers.values()))
     store.eraser().apply(planned(store), PEOPLE)
     assert users(store) == others(N_FILES)
     scanned = [said["operationMetrics"]["num_target_files_scanned"] for said in commits(store)]
     assert scanned == [2, 2, 1]
+
+
+def test_a_file_that_says_nothing_of_itself_is_no_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source: Any = table_of(tmp_path / "log", *KINDS["long"]).open()
+    monkeypatch.setattr(delta_ranges, "query", lambda *_, **__: [("elsewhere", "time", 7, [], [], 0)])
+    found = delta_ranges._footers(source, source.snapshot.files)
+    assert all(found[file.path] == (4 * file.size, {}) for file in source.snapshot.files)
 
 
 @pytest.mark.usefixtures("large")
@@ -253,12 +263,58 @@ def test_the_log_says_neither_names_nor_values_of_their_rows(tmp_path: Path) -> 
     assert b"71000016" in log, "the search finds thresholds"
 
 
+@pytest.mark.parametrize("options", [{}, {"partition_by": ["time"]}])
+@pytest.mark.usefixtures("large")
+def test_files_of_days_one_after_the_other_are_told_apart(options: dict[str, Any], tmp_path: Path) -> None:
+    """Each threshold is a day of the person, and of others."""
+    store = table_of(
+        tmp_path / "log", pa.date32(), lambda file, _: date(2026, 3, 1 + file), range(N_FILES), **options
+    )
+    store.eraser().apply(planned(store), PEOPLE)
+    assert users(store) == others(N_FILES)
+    assert [said["operationMetrics"]["num_target_files_scanned"] for said in commits(store)] == [1] * N_FILES
+
+
+@pytest.mark.usefixtures("large")
+def test_a_day_of_the_person_alone_is_no_threshold(tmp_path: Path) -> None:
+    """The second of four days: so the first two files are read together."""
+    folder = tmp_path / "log"
+    for day, people in enumerate(([PERSON, OTHER], [PERSON] * 2, [PERSON, OTHER], [PERSON, OTHER])):
+        append(folder, pa.array([date(2026, 3, 1 + day)] * 2), people)
+    store = DeltaStore(folder)
+    store.eraser().apply(planned(store), PEOPLE)
+    assert users(store) == [OTHER] * 3
+    assert [said["operationMetrics"]["num_target_files_scanned"] for said in commits(store)] == [2, 1, 1]
+    assert not [each for each in predicates(store) if "2026-03-02" in each]
+
+
+@pytest.mark.usefixtures("large")
+def test_a_partition_of_the_person_alone_is_a_threshold(tmp_path: Path) -> None:
+    """The predicate has the values of partitions anyway."""
+    folder = tmp_path / "log"
+    for day, people in enumerate(([PERSON, OTHER], [PERSON] * 2, [PERSON, OTHER])):
+        append(folder, pa.array([date(2026, 3, 1 + day)] * 2), people, partition_by=["time"])
+    store = DeltaStore(folder)
+    store.eraser().apply(planned(store), PEOPLE)
+    assert users(store) == [OTHER] * 2
+    assert [said["operationMetrics"]["num_target_files_scanned"] for said in commits(store)] == [1] * 3
+
+
+@given(st.integers(-(2**40), 2**40), st.integers(1, 2**20))
+def test_a_threshold_is_the_roundest_number_of_the_gap(lower: int, gap: int) -> None:
+    cut = delta_ranges._roundest_between(lower, lower + gap)
+    inside = range(lower + 1, lower + gap) if gap > 1 else [lower + 1]
+    assert cut in inside
+    step = 2 * (cut & -cut)
+    assert not cut or all(each not in inside for each in (cut // step * step, (cut // step + 1) * step))
+
+
 @pytest.mark.usefixtures("large")
 def test_a_threshold_that_is_somebodys_name_is_not_said(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     for file in range(2):
-        append(folder, pa.array([20_000 * file, 20_000 * file]), ["10000", OTHER])
-    store, people = DeltaStore(folder), People.named(["10000"])
+        append(folder, pa.array([20_000 * file, 20_000 * file]), ["16384", OTHER])
+    store, people = DeltaStore(folder), People.named(["16384"])
     plan = store.eraser().plan(people)
     assert plan is not None
     store.eraser().apply(plan, people)
@@ -353,8 +409,11 @@ def test_rows_that_others_append_between_two_commits_go_too(
 
 @pytest.mark.parametrize("with_person", [(0, 2, 4), (4,), (0,)])
 @pytest.mark.usefixtures("large")
-def test_statistics_that_mislead_leave_no_rows(with_person: Sequence[int], tmp_path: Path) -> None:
+def test_statistics_that_mislead_leave_no_rows(
+    with_person: Sequence[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Merges leave files out in whose bounds, as the log has them, their rows are not."""
+    monkeypatch.setattr(delta_ranges, "agrees", lambda *_: True)  # as if the files said the same
     store = table_of(tmp_path / "log", pa.int64(), lambda file, row: 20 * file + row, with_person)
     set_bounds(store, 0, -1000, -993)
     set_bounds(store, 4, -920, -913)
@@ -365,8 +424,11 @@ def test_statistics_that_mislead_leave_no_rows(with_person: Sequence[int], tmp_p
 
 
 @pytest.mark.usefixtures("large")
-def test_rows_that_a_part_leaves_in_its_files_go_with_the_last_merge(tmp_path: Path) -> None:
+def test_rows_that_a_part_leaves_in_its_files_go_with_the_last_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The log says that the first file ends before the second begins, and it does not."""
+    monkeypatch.setattr(delta_ranges, "agrees", lambda *_: True)
     store = table_of(tmp_path / "log", pa.int64(), lambda file, row: 4 * file + row, (0, 1, 2, 3, 4))
     for file in range(N_FILES):
         set_bounds(store, file, 4 * file, 4 * file + 3)
@@ -375,7 +437,109 @@ def test_rows_that_a_part_leaves_in_its_files_go_with_the_last_merge(tmp_path: P
     assert len(predicates(store)) > 2
 
 
-def set_bounds(store: DeltaStore, version: int, lowest: int, highest: int) -> None:
+WRONG: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "a constant": lambda low, high: (low, low),
+    "a lower one": lambda low, high: (low - 5, high),
+    "a higher one": lambda low, high: (low, high + 5),
+    "less": lambda low, high: (low + 1, high - 1),
+}
+
+
+@pytest.mark.parametrize("kind", ["byte", "long", "date"])
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.usefixtures("large")
+def test_a_column_of_which_the_log_is_wrong_tells_nothing(wrong: str, kind: str, tmp_path: Path) -> None:
+    """If the log says that it is constant, deltalake would write that value into the rows that stay."""
+    type_, value = KINDS[kind]
+    store = table_of(tmp_path / "log", type_, value)
+    numbers = [value(2, 0), value(2, N_ROWS - 1)]
+    if kind == "date":
+        set_bounds(store, 2, *map(str, WRONG[wrong](*map(Days, numbers))))
+    else:
+        set_bounds(store, 2, *WRONG[wrong](*numbers))
+    before = [row for row in rows_of(store) if row["user"] != PERSON]
+    store.eraser().apply(planned(store), PEOPLE)
+    assert rows_of(store) == before
+    assert predicates(store) == ["t.user = s.name"]
+
+
+class Days:
+    """A day to which numbers can be added."""
+
+    def __init__(self, day: date) -> None:
+        self._day = day
+
+    def __add__(self, number: int) -> "Days":
+        return Days(self._day + timedelta(days=number))
+
+    def __sub__(self, number: int) -> "Days":
+        return self + -number
+
+    def __str__(self) -> str:
+        return self._day.isoformat()
+
+
+@pytest.mark.usefixtures("large")
+def test_a_file_without_bounds_of_its_own_tells_nothing(tmp_path: Path) -> None:
+    """Only the log has them."""
+    store = table_of(tmp_path / "log", *KINDS["long"])
+    for path in store.folder.glob("*.parquet"):
+        pq.write_table(pq.read_table(path), path, write_statistics=False)
+    edit_sizes(store)
+    store.eraser().apply(planned(store), PEOPLE)
+    assert users(store) == others()
+    assert predicates(store) == ["t.user = s.name"]
+
+
+def edit_sizes(store: DeltaStore) -> None:
+    """Let the log say the sizes that files have now."""
+
+    def say(actions: Actions) -> None:
+        for add in add_actions(actions):
+            add["size"] = (store.folder / add["path"]).stat().st_size
+
+    for version in range(N_FILES):
+        edit_commit(store.folder, version, say)
+
+
+def rows_of(store: DeltaStore) -> list[dict[str, Any]]:
+    return sorted(deltalake.DeltaTable(str(store.folder)).to_pyarrow_table().to_pylist(), key=repr)
+
+
+@pytest.mark.parametrize(
+    ("said", "own", "agree"),
+    [
+        ((2000, 5000), (2007, 5999), True),
+        ((2000, 6000), (2007, 5999), True),
+        ((2000, 2000), (2007, 2999), True),
+        ((2000, 2000), (2007, 3007), False),
+        ((2000, 2000), (1000, 5000), False),
+        ((2000, 5000), (2007, 6000), False),
+        ((2000, 5000), (1000, 5000), False),
+    ],
+)
+def test_the_log_may_have_whole_milliseconds(
+    said: tuple[int, int], own: tuple[int, int], agree: bool
+) -> None:
+    texts = [f"1970-01-01 00:00:00.{microseconds:06}" for microseconds in own]
+    for type_, zone in (("timestamp", "+00"), ("timestamp_ntz", "")):
+        low, high = (text + zone for text in texts)
+        found = delta_ranges.agrees(type_, (*said, 0), FooterBounds([low], [high], 0))
+        assert found == agree
+
+
+@pytest.mark.parametrize("n_missing", [None, 0, 2])
+def test_a_constant_has_as_many_missing_values_as_the_log_says(n_missing: int | None) -> None:
+    assert delta_ranges.agrees("long", (7, 7, n_missing), FooterBounds(["7"], ["7"], 2)) == (n_missing == 2)
+
+
+def test_no_column_is_told_by_years_that_python_does_not_have() -> None:
+    assert not delta_ranges.agrees("date", (0, 9, 0), FooterBounds(["0044-03-15 (BC)"], ["1970-01-10"], 0))
+    assert not delta_ranges.agrees("date", (0, 9, 0), FooterBounds([None], [None], 0))
+    assert not delta_ranges.agrees("date", (0, 9, 0), None)
+
+
+def set_bounds(store: DeltaStore, version: int, lowest: Any, highest: Any) -> None:
     """Let the log say other bounds of the column than the file of a version has."""
 
     def say(actions: Actions) -> None:

@@ -25,6 +25,7 @@ from armnesia.logs.erasing.lake_contents import may_hold_people
 from armnesia.logs.erasing.lake_eraser import (
     NAMED,
     NEVER_OVER,
+    DeletingCommit,
     Deletion,
     LakeEraser,
     copies_of,
@@ -144,7 +145,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
 
     def _delete(
         self, source: DeltaSource, plan: ErasurePlan, role: str, names: frozenset[str]
-    ) -> Iterator[Deletion]:
+    ) -> Iterator[DeletingCommit]:
         """Merge with a table in memory that has the names."""
         try:
             import pyarrow  # noqa: F401, PLC0415 (an extra)
@@ -153,13 +154,13 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         with self._failures_in_words(names):
             yield from RowDeletion(plan, role, names).merges(source)
 
-    def _take_back(self, done: Deletion) -> str:
+    def _take_back(self, made: DeletingCommit) -> str:
         log = DeltaLog(self._name)
-        if log.table.version() != done.after:
-            return f"version {done.after} was not taken back, others have followed it"
+        if log.table.version() != made.after:
+            return f"version {made.after} was not taken back, others have followed it"
         with self._failures_in_words():
-            log.table.restore(done.before)
-        return f"version {done.before} was restored"
+            log.table.restore(made.before)
+        return f"version {made.before} was restored"
 
     def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
         """Remove data files and, at once, the entries of the log before the present version."""
@@ -177,7 +178,20 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         if not made:
             return None
         first, last = min(made), max(made)
-        return Deletion(first - 1, last, not values_of_kind(made[last], "commitInfo", GOES_ON))
+        return Deletion(first - 1, last, bool(values_of_kind(made[last], "commitInfo", GOES_ON)))
+
+    def _commits_by(self, plan: ErasurePlan) -> Iterator[DeletingCommit]:
+        log = DeltaLog(self._name)
+        made = commits_by(plan, log, plan.version or 0)
+        found, added_later = list[int](), set[str]()
+        for version in range(log.table.version(), min(made, default=log.table.version() + 1) - 1, -1):
+            actions = made[version] if version in made else log.actions_of(version) or []
+            # Files that were removed come back only if an earlier version is restored.
+            if version in made and added_later.isdisjoint(values_of_kind(actions, "remove", "path")):
+                found.append(version)
+            added_later.update(values_of_kind(actions, "add", "path"))
+        for version in reversed(found):
+            yield DeletingCommit(version - 1, version)
 
     def _outcome(self, people: People, plan: ErasurePlan, done: Deletion | None) -> Erasure:
         source = self._opened()

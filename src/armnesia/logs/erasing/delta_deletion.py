@@ -15,7 +15,7 @@ from armnesia.logs.erasing.delta_commits import GOES_ON, TOKEN, Actions, values_
 from armnesia.logs.erasing.delta_files import DeltaFolder
 from armnesia.logs.erasing.delta_partitions import Partitions, partitions_with
 from armnesia.logs.erasing.delta_ranges import Part, parts_with
-from armnesia.logs.erasing.lake_eraser import Deletion, values_of
+from armnesia.logs.erasing.lake_eraser import DeletingCommit, values_of
 from armnesia.logs.erasing.names_in_files import checksum
 from armnesia.logs.erasing.plan import ErasurePlan
 from armnesia.logs.files.label_lookup import Lookup, look_up
@@ -30,7 +30,7 @@ class RowDeletion:
     role: str
     names: frozenset[str]
 
-    def merges(self, source: DeltaSource) -> Iterator[Deletion]:
+    def merges(self, source: DeltaSource) -> Iterator[DeletingCommit]:
         """Delete the rows of a table: by one commit, or by one for each part of a large table."""
         partitions = partitions_with(source, self._rows(source), self.names)
         parts = parts_with(source, partitions.files, self._rows(source), self.names)
@@ -73,7 +73,7 @@ class RowDeletion:
         part: Part | None,
         *,
         goes_on: bool = False,
-    ) -> Iterator[Deletion]:
+    ) -> Iterator[DeletingCommit]:
         """Merge with a table in memory that has the names; the commit, if there is one."""
         import pyarrow  # noqa: PLC0415 (an extra)
         from deltalake import CommitProperties  # noqa: PLC0415 (an extra)
@@ -104,7 +104,7 @@ class RowDeletion:
         made = commits_by(self.plan, DeltaLog(log.location), before)
         if made:
             version = max(made)
-            yield Deletion(version - 1, version, part is None)
+            yield DeletingCommit(version - 1, version, may_leave_rows=part is not None)
 
     def _remove_written(self, source: DeltaSource, part: Part | None, there: Container[str]) -> None:
         """Remove what was written for a commit that failed: new files that no log names.

@@ -26,6 +26,7 @@ from armnesia.logs.erasing.lake_contents import hold_more_than_positions, may_ho
 from armnesia.logs.erasing.lake_eraser import (
     NAMED,
     NEVER_OVER,
+    DeletingCommit,
     Deletion,
     LakeEraser,
     copies_of,
@@ -160,7 +161,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
 
     def _delete(
         self, source: IcebergSource, plan: ErasurePlan, role: str, names: frozenset[str]
-    ) -> Iterator[Deletion]:
+    ) -> Iterator[DeletingCommit]:
         """Delete by names, which the snapshot does not have."""
         try:
             import pyarrow  # noqa: F401, PLC0415 (an extra)
@@ -172,16 +173,25 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         is_in: Any = expressions.In
         with self._failures_in_words(names):
             delete_rows(source.history.table, is_in(column, set(values)), {_TOKEN: plan.token})
-        if (done := self._deletion_by(plan)) is not None:
-            yield done
+        yield from self._commits_by(plan)
 
-    def _take_back(self, done: Deletion) -> str:
+    def _commits_by(self, plan: ErasurePlan) -> Iterator[DeletingCommit]:
+        done, table = self._deletion_by(plan), self._metadata().table
+        snapshot = table.current_snapshot()
+        while done is not None and snapshot is not None:  # others are not of the table any more
+            if snapshot.snapshot_id == done.after:
+                yield DeletingCommit(done.before, done.after)
+                return
+            parent = snapshot.parent_snapshot_id
+            snapshot = None if parent is None else table.snapshot_by_id(parent)
+
+    def _take_back(self, made: DeletingCommit) -> str:
         table = self._metadata().table
-        if table.current_snapshot().snapshot_id != done.after:
-            return f"snapshot {done.after} was not taken back, others have followed it"
+        if table.current_snapshot().snapshot_id != made.after:
+            return f"snapshot {made.after} was not taken back, others have followed it"
         with self._failures_in_words():
-            table.manage_snapshots().rollback_to_snapshot(done.before).commit()
-        return f"the table was rolled back to snapshot {done.before}"
+            table.manage_snapshots().rollback_to_snapshot(made.before).commit()
+        return f"the table was rolled back to snapshot {made.before}"
 
     def with_removals(self, plan: ErasurePlan) -> ErasurePlan:
         """Also note files outside of the table's folders, which nothing names after snapshots expired."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.memory import import_sparing
 from armnesia.logs.columns import Columns
 from armnesia.logs.erasing.eraser import BLOCKS, OTHER_COLUMNS, not_applied, rows_changed, rows_left
 from armnesia.logs.erasing.lake_contents import named_in_present_files
@@ -48,8 +49,17 @@ class Deletion(NamedTuple):
 
     before: int | None
     after: int
-    is_complete: bool = True
-    """Whether no row is to be left, by what the last commit says: otherwise others of the plan follow it."""
+    goes_on: bool = False
+    """Whether the last commit says that others of the plan follow it."""
+
+
+class DeletingCommit(NamedTuple):
+    """The versions of a table before and after one commit, or several that were made at once."""
+
+    before: int | None
+    after: int
+    may_leave_rows: bool = False
+    """Whether it need not delete all rows of the people in the files that it replaces."""
 
 
 class LakeEraser(ABC, Generic[Lake]):
@@ -58,6 +68,7 @@ class LakeEraser(ABC, Generic[Lake]):
     _kind: ClassVar[str]
 
     def __init__(self, source: Lake) -> None:
+        import_sparing("pyarrow")  # before anything else does
         self._name = str(source.description["location"])
         self._columns = Columns(**source.description["columns"])
         self._given = source
@@ -89,7 +100,9 @@ class LakeEraser(ABC, Generic[Lake]):
         """Delete the rows by commits of the table, as far as those of this plan are not there already."""
         plan.check(self._kind, self._name)
         done = self._deletion_by(plan)
-        if done is None or not done.is_complete:
+        if done is not None:
+            self._check_made(plan, people)
+        if done is None or done.goes_on:
             source = self._opened()
             self._check_people(source, people)
             names = names_in(source, people)
@@ -155,12 +168,28 @@ class LakeEraser(ABC, Generic[Lake]):
         self._check_writable(source)  # as in the plan: the table may have changed since
         for made in self._delete(source, plan, role, names):
             replaced, written = source.changed_between(made.before, made.after)
-            if not other_rows_stayed(replaced, written, role, names, made.is_complete):
+            if not other_rows_stayed(replaced, written, role, names, made.may_leave_rows):
                 raise rows_changed(self._name, self._take_back(made))
         done = self._deletion_by(plan)
         if done is None:
             raise rows_left(self._name)
         return done
+
+    def _check_made(self, plan: ErasurePlan, people: People) -> None:
+        """Check commits that are there already: the process that made one may have ended before it did.
+
+        One whose versions cannot be read any more, or have other columns, is passed over.
+        """
+        source = self._opened()
+        for made in self._commits_by(plan):
+            try:
+                replaced, written = source.changed_between(made.before, made.after)
+                names = names_in(replaced, people)
+                have_stayed = other_rows_stayed(replaced, written, people.role, names, True)
+            except InvalidLogError:
+                continue
+            if not have_stayed:
+                raise rows_changed(self._name, self._take_back(made))
 
     @abstractmethod
     def _opened(self) -> Lake:
@@ -177,7 +206,7 @@ class LakeEraser(ABC, Generic[Lake]):
     @abstractmethod
     def _delete(
         self, source: Lake, plan: ErasurePlan, role: str, names: frozenset[str]
-    ) -> Iterator[Deletion]:
+    ) -> Iterator[DeletingCommit]:
         """Delete the rows with these names by commits with the token of the plan, one after the other."""
 
     @abstractmethod
@@ -185,8 +214,12 @@ class LakeEraser(ABC, Generic[Lake]):
         """What the commits of a plan have deleted; None if there are none, or if they are forgotten."""
 
     @abstractmethod
-    def _take_back(self, done: Deletion) -> str:
-        """Go back to the version before a deletion, unless somebody has built on it; say which."""
+    def _commits_by(self, plan: ErasurePlan) -> Iterator[DeletingCommit]:
+        """The commits of a plan that the table still knows, and that were not taken back, in order."""
+
+    @abstractmethod
+    def _take_back(self, made: DeletingCommit) -> str:
+        """Go back to the version before a commit, unless somebody has built on it; say which."""
 
     @abstractmethod
     def _remove_old(self, plan: ErasurePlan, *, at_once: bool) -> None:
@@ -246,18 +279,14 @@ def values_of(source: LakeSource, role: str, names: frozenset[str]) -> list[Any]
 
 
 def other_rows_stayed(
-    before: LakeSource, after: LakeSource, role: str, names: frozenset[str], is_complete: bool = True
+    replaced: LakeSource, written: LakeSource, role: str, names: frozenset[str], may_leave_rows: bool = False
 ) -> bool:
-    """Whether the files that replaced others have all their rows except those with the names.
+    """Whether files that replaced others have all their rows except those with the names, which may be left.
 
-    Files that both versions have are the same, and are not read. If the deletion is not complete, rows with
-    the names may be left.
+    Both are what `LakeSource.changed_between` gives, without the files that both versions have.
     """
-    old, new = set(before.manifest().files), set(after.manifest().files)
-    replaced = before.reading_only(file.path for file in old - new)
-    written = after.reading_only(file.path for file in new - old)
     left_out = look_up(replaced.named_column(role), names)
-    left = None if is_complete else look_up(written.named_column(role), names)
+    left = look_up(written.named_column(role), names) if may_leave_rows else None
     return checksum(replaced.compared_files, left_out) == checksum(written.compared_files, left)
 
 

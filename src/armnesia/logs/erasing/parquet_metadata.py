@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from armnesia.core.memory import import_sparing
 from armnesia.logs.erasing.names_in_texts import from_json, named_in, texts_in
 from armnesia.logs.erasing.people import People
 from armnesia.logs.files.duckdb_engine import query
@@ -60,6 +61,7 @@ def describing_files(paths: Iterable[str]) -> list[str]:
 
 def has_statistics(path: str) -> bool:
     """Whether a file that describes a folder has statistics of the files there, or cannot be read."""
+    import_sparing("pyarrow")
     import pyarrow.parquet  # noqa: PLC0415 (an extra)
 
     try:

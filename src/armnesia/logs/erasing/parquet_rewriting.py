@@ -9,6 +9,7 @@ import numpy as np
 
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.memory import import_sparing
 
 _FALSE_POSITIVES = 0.01
 """Of bloom filters: a file does not say how it was chosen."""
@@ -57,6 +58,7 @@ def _write(path: str, target: str, kept_rows: Callable[[Any, Any], Iterable[Any]
 
 
 def _parquet() -> Any:
+    import_sparing("pyarrow")
     try:
         import pyarrow.parquet  # noqa: PLC0415 (an extra)
     except ImportError as error:

@@ -7,6 +7,7 @@ it writes again can have other types, and other values, though DuckDB sees no di
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from armnesia.core.memory import import_sparing
 from armnesia.logs.files.formats import top_fields
 
 _UNITS = ("MILLIS", "MICROS", "NANOS")
@@ -83,6 +84,7 @@ def has_nanoseconds(path: str, column: str) -> bool:
 
     Only pyarrow tells; without it they may have.
     """
+    import_sparing("pyarrow")
     try:
         import pyarrow.compute  # noqa: PLC0415 (an extra)
         import pyarrow.parquet  # noqa: PLC0415
@@ -102,6 +104,7 @@ def has_nanoseconds(path: str, column: str) -> bool:
 
 def durations(path: str) -> dict[str, str]:
     """The types of columns with durations, which are integers to Parquet; {} without pyarrow, which tells."""
+    import_sparing("pyarrow")
     try:
         import pyarrow.parquet  # noqa: PLC0415 (an extra)
     except ImportError:
