@@ -53,7 +53,7 @@ LIMITS = {
     # The second read is after the commit: it looks for other spellings of the names, to mention them.
     # Of the search: the third write holds others back, while what was found in the file is compared with its
     # list; the fourth stores the certificate, which says that all was searched; the fifth marks it as clean.
-    "forget": {"functions": 371, "files": 78, "reads": 2, "writes": 5, "signatures": 1},
+    "forget": {"functions": 372, "files": 78, "reads": 2, "writes": 5, "signatures": 1},
     "decide": {"functions": 104},
     "erase": {"functions": 525, "files": 91, "reads": 4, "writes": 4},
 }

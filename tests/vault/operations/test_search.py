@@ -594,11 +594,23 @@ def test_a_key_that_is_compromised_during_the_search_signs_nothing(
 ) -> None:
     with filled(place) as vault:
         others_act(place, vault, monkeypatch, lambda other: other.rotate_signing_key(compromised_since=1))
-        with pytest.raises(UnfinishedError, match="the signing key was replaced meanwhile"):
+        with pytest.raises(UnfinishedError, match="the signing key was compromised meanwhile"):
             vault.forget(users=["ann"], search=True)
         done = vault.forget(users=["ann"], search=True)
         assert done.searched
         assert done.certificate.verify(vault.public_key()) == []
+
+
+def test_a_key_that_is_rotated_during_the_search_signs_its_last_certificate(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was in use at the head that the certificate names."""
+    with filled(place) as vault:
+        others_act(place, vault, monkeypatch, lambda other: other.rotate_signing_key())
+        done = vault.forget(users=["ann"], search=True)
+        assert done.searched
+        assert done.certificate.verify(vault.public_keys()) == []
+        assert vault.certificate(users=["ann"]).text == done.certificate.text
 
 
 def test_a_retired_key_does_not_vouch_for_a_search(place: Place) -> None:

@@ -209,20 +209,27 @@ def certificate_of_entry(
 def store_certificate(connection: VaultConnection, certificate: Certificate) -> None:
     """Store a signed certificate in the place of its draft, or of an earlier one.
 
-    Refused is one that is no longer true: rows may have come back, or its key is not in use any more.
+    Refused is one that is no longer true: rows may have come back, or its key is compromised.
     """
-    sequence, issue = certificate.body["sequence"], Issue.of(certificate.body)
+    sequence = certificate.body["sequence"]
     with connection.writing() as transaction:
         if certificate.erasure == "complete":
             check_still_erased(transaction, sequence)
         if certificate.searched is not None:
-            check_not_restored(transaction, issue.latest)
+            check_not_restored(transaction, Issue.of(certificate.body).latest)
         if certificate.searched is None and read_stored(transaction, sequence).is_withheld:
             raise VaultError("the certificate was withheld meanwhile; run the same command again")
-        if issue.public != transaction.keyring.public_key():
-            raise VaultError("the signing key was replaced meanwhile; run the same command again")
+        if _is_compromised(connection, transaction, certificate):
+            raise VaultError("the signing key was compromised meanwhile; run the same command again")
         transaction.add(tables.put_certificate(sequence, certificate.text, certificate.signature))
         transaction.store(transaction.state)
+
+
+def _is_compromised(connection: VaultConnection, transaction: Transaction, certificate: Certificate) -> bool:
+    if certificate.body["signing_key"]["public"] == transaction.keyring.public_key():
+        return False
+    signed = StoredCertificate(certificate.draft, certificate)
+    return signed.valid(read_public_keys(connection, transaction)) is None
 
 
 def deletion_of_entry(connection: VaultConnection, sequence: int) -> dict[str, Any]:
