@@ -90,7 +90,7 @@ class StoredCertificate:
         return "withheld" in self.draft.body["erasure"]
 
     def withheld(self, covers: str) -> CertificateDraft:
-        """A draft that is not signed before a search finds nothing, or the vault is rebuilt or restored."""
+        """A draft that is not signed before a search finds nothing, or the vault is restored."""
         draft = self.reissue_draft(covers)
         return CertificateDraft({**draft.body, "erasure": {**draft.body["erasure"], "withheld": True}})
 
