@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Literal, Protocol, get_args, runtime_checkable
@@ -10,11 +11,12 @@ import numpy as np
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.parameters import parameter_names
 from armnesia.core.randomness import generator, generators
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.learners import LCB, Learner
+from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.privacy import Budget
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import Environment
@@ -42,12 +44,14 @@ def evaluate(
     unlearner: Unlearner | None,
     budget: Budget,
     *,
+    learner: Learner | str | None = None,
+    confidence: float | None = None,
     protocol: EvaluationProtocol = "auto",
     datasets: int | None = None,
     seed: int = 0,
     n_jobs: int = 1,
 ) -> Evaluation:
-    """Evaluate one unlearner with its default learner; None is the oracle, which deletes nothing.
+    """Evaluate one unlearner with a learner; None is the oracle: no deletion, same learner.
 
     >>> from armnesia.unlearners import Adaptive
     >>> environment = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
@@ -64,6 +68,8 @@ def evaluate(
         request,
         {"": unlearner},
         budget,
+        learner=learner,
+        confidence=confidence,
         protocol=protocol,
         datasets=datasets,
         seed=seed,
@@ -79,6 +85,8 @@ def evaluate_all(
     unlearners: Mapping[str, Unlearner | None],
     budget: Budget,
     *,
+    learner: Learner | str | None = None,
+    confidence: float | None = None,
     protocol: EvaluationProtocol = "auto",
     datasets: int | None = None,
     seed: int = 0,
@@ -86,6 +94,9 @@ def evaluate_all(
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Evaluation]:
     """Evaluate several unlearners on the same data sets (common random numbers).
+
+    `learner` is an instance or a registered name; None is the default learner of each unlearner. `confidence`
+    is its τ; without one it is bound as 1/N. The oracle decides with the same learner.
 
     `"exact"` sums over all binomial outcomes: fixed counts, Bernoulli rewards, requests of given sizes. In
     the distribution model it does so given the counts, and averages over `datasets` drawn count vectors.
@@ -100,7 +111,8 @@ def evaluate_all(
         raise InvalidInputError(f"datasets must be a whole number, 1 or more; got {datasets!r}")
     if protocol not in get_args(EvaluationProtocol):
         raise InvalidInputError(f"protocol must be 'auto', 'exact' or 'sampled'; got {protocol!r}")
-    case = environment, model, request, dict(unlearners), budget
+    methods = _methods(unlearners, learner, confidence, model)
+    case = environment, model, request, methods, budget
     draw = partial(
         _drawn,
         datasets=datasets,
@@ -117,7 +129,7 @@ def evaluate_all(
                     " use the sampled protocol"
                 )
             if isinstance(model, FixedSample):
-                return _exact(environment, model, request, unlearners, budget)
+                return _exact(environment, model, request, methods, budget)
             n_arms = len(request.deletions)
             if protocol == "auto" and any(takes_seconds(each, n_arms) for each in unlearners.values()):
                 raise UnsupportedError("exact evaluation for each count vector would take long")
@@ -128,10 +140,58 @@ def evaluate_all(
     return draw(case, _sampled_block, "sampled", _BLOCK)
 
 
-def bound_learner(unlearner: Unlearner | None, n: int) -> Learner:
-    """The default learner of an unlearner, bound to N records: τ = 1/N."""
-    kind = LCB if unlearner is None else unlearner.default_learner
-    return kind().bind(ArmStatistics((0,), np.array([n]), np.array([0])))
+_Method = tuple[Unlearner | None, Learner]
+"""An unlearner, or None for the oracle, and its learner, bound."""
+_Methods = dict[str, _Method]
+
+
+def _methods(
+    unlearners: Mapping[str, Unlearner | None],
+    learner: Learner | str | None,
+    confidence: float | None,
+    model: DataModel,
+) -> _Methods:
+    """Each unlearner with its learner; one that does not support it is refused by its key."""
+    methods = {}
+    for key, unlearner in unlearners.items():
+        bound = bound_learner(unlearner, model.n, learner, confidence)
+        if unlearner is not None:
+            try:
+                unlearner.check_supported(bound, np.zeros(1, dtype=np.int64))
+            except UnsupportedError as error:
+                if str(error).startswith(key):  # it names this one already
+                    raise
+                raise UnsupportedError(f"{key}: {error}") from None
+        methods[key] = unlearner, bound
+    return methods
+
+
+def bound_learner(
+    unlearner: Unlearner | None,
+    n: int,
+    learner: Learner | str | None = None,
+    confidence: float | None = None,
+) -> Learner:
+    """The learner of a simulation with N records, bound: τ = 1/N, unless it has another confidence.
+
+    >>> bound_learner(None, 100, "kl_lcb"), bound_learner(None, 100, confidence=0.05)
+    (KLLCB(default_action=None, confidence=0.01), LCB(default_action=None, confidence=0.05))
+    """
+    if learner is None:
+        learner = (LCB if unlearner is None else unlearner.default_learner)()
+    elif isinstance(learner, str):
+        if learner not in LEARNERS:
+            raise InvalidInputError(f"learner must be one of {', '.join(LEARNERS)}; got {learner!r}")
+        learner = LEARNERS[learner]()
+    elif not isinstance(learner, Learner):
+        raise InvalidInputError(
+            f"learner must be a Learner, such as LCB(), or the name of one; got {type(learner).__name__}"
+        )
+    if confidence is not None:
+        if "confidence" not in parameter_names(type(learner)):
+            raise InvalidInputError(f"the learner {learner.name!r} takes no confidence; got {confidence!r}")
+        learner = replace(learner, confidence=confidence)  # type: ignore[call-arg]
+    return learner.bind(ArmStatistics((0,), np.array([n]), np.array([0])))
 
 
 @runtime_checkable
@@ -146,7 +206,7 @@ class ChoosesPart(Protocol):
 
 
 _Block = dict[str, Summary]
-_Case = tuple[Environment, DataModel, RequestModel, dict[str, Unlearner | None], Budget]
+_Case = tuple[Environment, DataModel, RequestModel, _Methods, Budget]
 
 
 def _drawn(
@@ -189,13 +249,13 @@ def _exact(
     environment: Environment,
     model: FixedSample,
     request: SeveralArms,
-    unlearners: Mapping[str, Unlearner | None],
+    methods: _Methods,
     budget: Budget,
 ) -> dict[str, Evaluation]:
     counts = np.array(model.counts, dtype=np.int64)
     results = {}
-    for key, unlearner in unlearners.items():
-        p, short = _exact_given(environment, counts, request, unlearner, budget, model.n)
+    for key, method in methods.items():
+        p, short = _exact_given(environment, counts, request, method, budget)
         loss = float(p @ environment.gaps)
         results[key] = Evaluation(loss, 0.0, "exact", p, 0, short, np.array([loss]))
     return results
@@ -205,29 +265,27 @@ def _exact_given(
     environment: Environment,
     counts: IntArray,
     request: RequestModel,
-    unlearner: Unlearner | None,
+    method: _Method,
     budget: Budget,
-    n: int,
 ) -> tuple[FloatArray, float]:
     """Release probabilities given the counts; a request of fixed size needs no randomness."""
     deleted, short = request.draw_deleted(generator(0), counts[None])
-    learner = bound_learner(unlearner, n)
-    return exact_release(environment, counts, deleted[0], unlearner, learner, budget), short
+    return exact_release(environment, counts, deleted[0], *method, budget), short
 
 
 def _exact_block(
     environment: Environment,
     model: DataModel,
     request: RequestModel,
-    unlearners: dict[str, Unlearner | None],
+    methods: _Methods,
     budget: Budget,
     size: int,
     rng: np.random.Generator,
 ) -> _Block:
     vectors = model.draw_counts(rng, size)
     block: _Block = {}
-    for key, unlearner in unlearners.items():
-        found = [_exact_given(environment, counts, request, unlearner, budget, model.n) for counts in vectors]
+    for key, method in methods.items():
+        found = [_exact_given(environment, counts, request, method, budget) for counts in vectors]
         p = np.array([probabilities for probabilities, _ in found])
         block[key] = summarised(p, environment, float(np.mean([short for _, short in found])))
     return block
@@ -237,7 +295,7 @@ def _sampled_block(
     environment: Environment,
     model: DataModel,
     request: RequestModel,
-    unlearners: dict[str, Unlearner | None],
+    methods: _Methods,
     budget: Budget,
     size: int,
     rng: np.random.Generator,
@@ -245,8 +303,7 @@ def _sampled_block(
     drawn = draw_data_sets(environment, model, request, rng, size)
     part_seed = int(rng.integers(2**63))  # every mixing gets the same U′, whatever else is evaluated
     block: _Block = {}
-    for key, unlearner in unlearners.items():
-        learner = bound_learner(unlearner, model.n)
+    for key, (unlearner, learner) in methods.items():
         if unlearner is None:
             p = decision_distribution(learner, drawn.statistics)
         else:

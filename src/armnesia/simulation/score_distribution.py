@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import UnsupportedError
 from armnesia.core.special import gammaln, ndtr
 from armnesia.learners import MeanAndCountLearner
 
 NEGLIGIBLE = 1e-17
 """Values with a smaller probability are left out: all of them together are lost in rounding."""
+_ROUNDING = 1e-12
 _REACH = 9.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
@@ -50,7 +52,14 @@ def arm_scores(
     means, counts = np.zeros((len(sums), n_actions)), np.ones(n_actions, dtype=np.int64)
     means[:, arm] = sums / count
     counts[arm] = count if penalty_count is None else penalty_count
-    return learner.lower_bounds(means, counts, n_actions)[:, arm]
+    scores = learner.lower_bounds(means, counts, n_actions)[:, arm]
+    rising = np.maximum.accumulate(scores)  # the sums are rising, and so are the scores, but for rounding
+    if (rising - scores).max(initial=0.0) > max(learner.score_rounding, _ROUNDING):
+        raise UnsupportedError(
+            f"exact evaluation needs a score that rises with the mean; that of {learner.name!r} with {count}"
+            " records falls as the mean rises: use the sampled protocol"
+        )
+    return rising
 
 
 @dataclass(frozen=True, eq=False)

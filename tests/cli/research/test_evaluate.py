@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from armnesia import KLLCB, Budget, FrozenRollback
+from armnesia.simulation import Environment, FixedSample, OneArm, evaluate
+
 ROOT = Path(__file__).parents[3]
 
 EXACT = {
@@ -84,6 +87,18 @@ def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(run: An
     assert 0 < result["standard_error"] <= 0.01 * result["suboptimality"]
     assert 0.005 < result["suboptimality"] <= 0.0056
     assert "(sampled: 50 data sets)" in run(*tilt, *more, "--datasets", 50).out
+
+
+def test_evaluate_takes_a_learner_and_its_confidence(run: Any) -> None:
+    setting = ("evaluate", "--n", 1000, "--unlearner", "frozen_rollback", "--json")
+    found = run(*setting, "--learner", "kl_lcb", "--confidence", 0.01).json
+    environment = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
+    model, budget = FixedSample.round_robin(1000, 5), Budget.from_gamma(0.5, delta=1e-5)
+    truth = evaluate(
+        environment, model, OneArm(0, 80), FrozenRollback(), budget, learner=KLLCB(confidence=0.01)
+    )
+    assert (found["learner"], found["suboptimality"]) == ("kl_lcb", truth.suboptimality)
+    assert run(*setting).json["learner"] == "lcb"
 
 
 def test_evaluate_takes_an_assumed_share(run: Any) -> None:

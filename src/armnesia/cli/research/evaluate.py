@@ -6,8 +6,9 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
-from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
+from armnesia.cli.parameters import check_owners, of_kind, with_options_of, with_parameters
 from armnesia.cli.research.setting import Backend, SettingOptions, as_in_the_paper, numbers, setting_options
+from armnesia.learners import LCB, LEARNERS
 from armnesia.paper.settings import MEANS
 from armnesia.simulation import (
     DataModel,
@@ -19,19 +20,20 @@ from armnesia.simulation import (
     evaluate_all,
 )
 from armnesia.simulation.parallel import backend_of_joblib
-from armnesia.unlearners import UNLEARNERS, Unlearner
+from armnesia.unlearners import UNLEARNERS
 
 _ORACLE = "oracle"
 _MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 
 
-@with_parameters(UNLEARNERS)
+@with_parameters(UNLEARNERS, LEARNERS, without={"default_action"})
 @with_options_of(setting_options, "setting")
 def evaluate(
     setting: SettingOptions,
     unlearner: Annotated[
         str, typer.Option(metavar="NAME", help=f"{_ORACLE}, or one of {', '.join(UNLEARNERS)}.")
     ] = "adaptive",
+    learner: opt.LearnerName = None,
     means: Annotated[str, typer.Option(help="Means of the Bernoulli arms.")] = _MEANS,
     parameters: Any = None,
     protocol: Annotated[
@@ -50,11 +52,10 @@ def evaluate(
 
     In a simulated setting, by default the paper's.
     """
-    method: Unlearner | None = None
-    if unlearner != _ORACLE:
-        kind = opt.unlearner_kind(unlearner)
-        method = as_in_the_paper(kind, parameters)
-    check_owners(parameters, (UNLEARNERS, [unlearner]))
+    kind = None if unlearner == _ORACLE else opt.unlearner_kind(unlearner)
+    of_learner = opt.learner_kind(learner, LCB if kind is None else kind.default_learner)
+    check_owners(parameters, (UNLEARNERS, [unlearner]), (LEARNERS, [of_learner.name]))
+    method = None if kind is None else as_in_the_paper(kind, parameters)
     environment = Environment.bernoulli(numbers("--means", means))
     with backend_of_joblib(backend), progress_bar(quiet=as_json) as bar:
         task = bar.add_task("evaluating", total=None)
@@ -64,6 +65,7 @@ def evaluate(
             SeveralArms(setting.deletions),
             {unlearner: method},
             setting.budget,
+            learner=of_learner(**of_kind(parameters, of_learner)),
             protocol=cast(Any, protocol),  # any text; evaluate_all refuses an unknown one
             datasets=datasets,
             seed=seed,
@@ -75,7 +77,7 @@ def evaluate(
         for arm, (mean, p) in enumerate(zip(environment.means, result.probabilities, strict=True))
     ]
     print_result(
-        {"unlearner": unlearner, **result.to_dict()},
+        {"unlearner": unlearner, "learner": of_learner.name, **result.to_dict()},
         as_json,
         table(f"{unlearner}: the released arm, over all data sets", ["arm", "mean", "probability"], rows),
         f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({_protocol(result)})",
