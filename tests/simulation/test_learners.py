@@ -1,5 +1,6 @@
 """evaluate with a learner: registered ones by name, those of a user, and what does not fit together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,12 +21,12 @@ from armnesia import (
 )
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.learners import CountsOnlyLearner, MeanAndCountLearner
-from armnesia.simulation import Environment, FixedSample, OneArm, evaluate, evaluate_all
+from armnesia.simulation import Environment, Evaluation, FixedSample, OneArm, evaluate_all
 from armnesia.unlearners import Unlearner
 from tests.simulation.all_data_sets import AllDataSets
 
 MEANS, COUNTS, DELETED = [0.7, 0.5, 0.4], [4, 3, 3], [2, 0, 0]
-SMALL: Any = (Environment.bernoulli(MEANS), FixedSample(tuple(COUNTS)), OneArm(0, 2))
+ENVIRONMENT = Environment.bernoulli(MEANS)
 BUDGET = Budget(epsilon=1.0, delta=1e-3)
 
 
@@ -56,6 +57,14 @@ class Falling(Shrunk):
         return 0 * np.asarray(counts) - means
 
 
+def all_found(methods: Mapping[str, Unlearner | None], **options: Any) -> dict[str, Evaluation]:
+    return evaluate_all(ENVIRONMENT, FixedSample(tuple(COUNTS)), OneArm(0, 2), methods, BUDGET, **options)
+
+
+def found_with(unlearner: Unlearner | None, **options: Any) -> Evaluation:
+    return all_found({"": unlearner}, **options)[""]
+
+
 @pytest.mark.parametrize("learner", [KLLCB(confidence=0.5), LCB(confidence=0.5), Shrunk(), Rarest()])
 @pytest.mark.parametrize("unlearner", [None, Rollback(), FrozenRollback(), Tilt()])
 def test_every_learner_by_mean_and_count_or_by_counts_has_exact_values(
@@ -63,27 +72,27 @@ def test_every_learner_by_mean_and_count_or_by_counts_has_exact_values(
 ) -> None:
     """Against every data set there is."""
     if unlearner is not None and not learner.supports(unlearner.needs):
-        with pytest.raises(UnsupportedError, match="needs a learner that scores by mean and count"):
-            evaluate(*SMALL, unlearner, BUDGET, learner=learner)
+        with pytest.raises(UnsupportedError, match=r"needs a learner that scores by mean and count"):
+            found_with(unlearner, learner=learner)
         return
     truth = AllDataSets(MEANS, COUNTS, DELETED).released(unlearner, learner, BUDGET)
-    found = evaluate(*SMALL, unlearner, BUDGET, learner=learner)
+    found = found_with(unlearner, learner=learner)
     assert found.protocol == "exact"
     np.testing.assert_allclose(found.probabilities, truth, atol=1e-12)
 
 
 def test_a_learner_that_is_given_decides_in_the_oracle_too() -> None:
     methods = {"oracle": None, "rollback": Rollback()}
-    by_kl = evaluate_all(*SMALL, methods, BUDGET, learner="kl_lcb")
-    by_default = evaluate_all(*SMALL, methods, BUDGET)
+    by_kl = all_found(methods, learner="kl_lcb")
+    by_default = all_found(methods)
     assert all(by_kl[name].suboptimality != by_default[name].suboptimality for name in methods)
-    same = evaluate_all(*SMALL, methods, BUDGET, learner=KLLCB(confidence=1 / sum(COUNTS)))
+    same = all_found(methods, learner=KLLCB(confidence=1 / sum(COUNTS)))
     assert all(by_kl[name].suboptimality == same[name].suboptimality for name in methods)
 
 
 def test_confidence_is_that_of_the_learner() -> None:
     for learner in (None, "lcb", LCB(), LCB(confidence=0.1)):
-        found = evaluate(*SMALL, Rollback(), BUDGET, learner=learner, confidence=0.7)
+        found = found_with(Rollback(), learner=learner, confidence=0.7)
         truth = AllDataSets(MEANS, COUNTS, DELETED).released(Rollback(), LCB(confidence=0.7), BUDGET)
         np.testing.assert_allclose(found.probabilities, truth, atol=1e-12)
 
@@ -95,28 +104,28 @@ def test_other_learners_are_sampled() -> None:
         def unit_scores(self, statistics: Any) -> Any:
             return statistics.unit_means - np.sqrt(statistics.counts.max(axis=-1, keepdims=True)) / 10
 
-    found = evaluate(*SMALL, Rollback(), BUDGET, learner=ByBoth(), datasets=40_000, seed=1)
+    found = found_with(Rollback(), learner=ByBoth(), datasets=40_000, seed=1)
     truth = AllDataSets(MEANS, COUNTS, DELETED).released(Rollback(), ByBoth(), BUDGET)
     assert found.protocol == "sampled"
-    loss = truth @ SMALL[0].gaps
+    loss = truth @ ENVIRONMENT.gaps
     assert abs(found.suboptimality - loss) < 5 * found.standard_error  # false alarm: 6e-7, fixed seed
 
 
 @pytest.mark.parametrize("options", [{"learner": "imitation"}, {"learner": Imitation()}, {}])
 def test_a_learner_without_confidence_refuses_one(options: Any) -> None:
-    with pytest.raises(InvalidInputError, match="^the learner 'imitation' takes no confidence; got 0.1$"):
-        evaluate(*SMALL, ImitationRollback(), BUDGET, confidence=0.1, **options)
+    with pytest.raises(InvalidInputError, match=r"^the learner 'imitation' takes no confidence; got 0.1$"):
+        found_with(ImitationRollback(), confidence=0.1, **options)
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidInputError, match="learner must be one of .*imitation.*; got 'ucb1'"):
-        evaluate(*SMALL, Rollback(), BUDGET, learner="ucb1")
+    with pytest.raises(InvalidInputError, match=r"learner must be one of .*imitation.*; got 'ucb1'"):
+        found_with(Rollback(), learner="ucb1")
     with pytest.raises(InvalidInputError, match=r"learner must be a Learner, such as LCB\(\), .*; got int"):
-        evaluate(*SMALL, Rollback(), BUDGET, learner=3)  # type: ignore[arg-type]
+        found_with(Rollback(), learner=3)
     with pytest.raises(InvalidInputError, match=r"confidence must lie in \(0, 1\]; got 2.0"):
-        evaluate(*SMALL, Rollback(), BUDGET, confidence=2.0)
+        found_with(Rollback(), confidence=2.0)
     methods = {"oracle": None, "rollback": Rollback(), "noise": Gaussian()}
-    with pytest.raises(UnsupportedError, match="^noise: gaussian needs a learner whose"):
-        evaluate_all(*SMALL, methods, BUDGET, learner="imitation")
-    with pytest.raises(UnsupportedError, match="'shrunk' .* falls as the mean rises"):
-        evaluate(*SMALL, Rollback(), BUDGET, learner=Falling(), protocol="exact")
+    with pytest.raises(UnsupportedError, match=r"^noise: gaussian needs a learner whose"):
+        all_found(methods, learner="imitation")
+    with pytest.raises(UnsupportedError, match=r"'shrunk' .* falls as the mean rises"):
+        found_with(Rollback(), learner=Falling(), protocol="exact")
