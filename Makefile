@@ -7,7 +7,7 @@ COVERAGE ?=
 # Compiled modules are kept, whatever the shell says: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup demo lint test test-slow test-all hard-test red-team count-tests house bench lock clean
+.PHONY: setup demo lint test test-slow test-all hard-test red-team house bench lock clean
 
 setup: $(READY)
 
@@ -23,7 +23,7 @@ $(READY): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/armnesia demo --out demo-output
 	@echo "Now the paper, reproduced on a coarse grid:"
-	$(BIN)/armnesia reproduce --quick --out demo-output/paper
+	$(BIN)/armnesia research reproduce --quick --out demo-output/paper
 	@echo "To forget somebody on a page, in a vault of the same flights: $(BIN)/armnesia serve --demo --open"
 
 lint: setup
@@ -52,10 +52,6 @@ hard-test: setup
 # Attacks on a vault: thousands of flipped bits, changed schemas and rows, replays, kills and errors of the disk.
 red-team: setup
 	$(BIN)/python -m tests.red_team
-
-# Renews the number of tests per folder, tests/counts.json.
-count-tests: setup
-	$(BIN)/python -m scripts.count_tests
 
 # The import graph, the longest files and functions, and what the vault's commands call.
 house: setup

@@ -48,15 +48,6 @@ PREPARING = {
 """What runs before a command, and is not counted."""
 _HERE = "--here"
 """Runs all commands and prints a line of JSON for each."""
-LIMITS = {
-    # The second write marks the SQLite file as clean, after all copies in unused space are overwritten.
-    # The second read is after the commit: it looks for other spellings of the names, to mention them.
-    # Of the search: the third write holds others back, while what was found in the file is compared with its
-    # list; the fourth stores the certificate, which says that all was searched; the fifth marks it as clean.
-    "forget": {"functions": 372, "files": 78, "reads": 2, "writes": 5, "signatures": 1},
-    "decide": {"functions": 104},
-    "erase": {"functions": 525, "files": 91, "reads": 4, "writes": 4},
-}
 
 
 @dataclass(frozen=True)
@@ -75,15 +66,6 @@ class Walk:
     """Ed25519 signatures made."""
     called: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The functions by file and name."""
-
-
-def excesses(walk: Walk) -> list[str]:
-    """A sentence per limit that a walk exceeds."""
-    return [
-        f"{walk.command}: {getattr(walk, name)} {name}, at most {limit} are allowed"
-        for name, limit in LIMITS.get(walk.command, {}).items()
-        if getattr(walk, name) > limit
-    ]
 
 
 def trace(command: str, run: Callable[[], object], package: Path = PACKAGE) -> Walk:
@@ -217,7 +199,6 @@ def table(found: Sequence[Walk]) -> list[str]:
     return [
         " ".join(f"{column:>10}" for column in columns),
         *(" ".join(f"{getattr(walk, column):>10}" for column in columns) for walk in found),
-        *(sentence for walk in found for sentence in excesses(walk)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""For all tests: fixed examples of property tests, a guard against lost tests, commands run in process."""
+"""For all tests: fixed examples of property tests, commands run in process."""
 
 import gc
 import json
@@ -12,7 +12,6 @@ import hypothesis
 import pytest
 
 from armnesia.cli.main import main
-from tests.lost_tests import LostTests
 from tests.scratch import write_to_memory
 
 # The same examples in every run, so that a failure comes from the change at hand; HYPOTHESIS_PROFILE=search
@@ -22,8 +21,7 @@ hypothesis.settings.register_profile("search", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(LostTests(config))
+def pytest_configure() -> None:
     write_to_memory(os.environ)  # before the workers start, which inherit it
 
 

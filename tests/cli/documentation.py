@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from armnesia.cli.app import GROUPS
+
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
@@ -19,7 +21,7 @@ PANELS = sections(2)
 SHARED = PANELS["Shared options"] + "".join(
     text for title, text in sections(3).items() if not title.startswith("`")
 )
-INNER = "show|verify|list|add|retire|create|revoke"
+INNER = "|".join(inner for group in GROUPS.values() for inner in group.commands)
 DOCUMENTED = {
     " ".join(re.findall(rf"^[a-z-]+(?: (?:{INNER})\b)?", title.strip("`"))): text
     for title, text in sections(3).items()

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from armnesia.cli.app import COMMANDS
+from armnesia.cli.app import COMMANDS, GROUPS
 from armnesia.cli.parameters import option_name
 from armnesia.core.parameters import parameters_of
 from armnesia.learners import LEARNERS
@@ -19,7 +19,6 @@ from tests.cli.commands import commands, options
 from tests.cli.documentation import (
     DOCUMENTED,
     OPTION,
-    PAGE,
     PANELS,
     SHARED,
     assert_documented,
@@ -30,13 +29,11 @@ from tests.cli.examples import BUDGET, INGEST, write_clicks, write_exposures
 
 def test_every_command_is_documented_in_its_panel() -> None:
     assert set(DOCUMENTED) == set(commands())
-    assert list(PANELS) == ["Shared options", *COMMANDS]
-    titles = re.findall(r"^##+ (.*)$", PAGE, re.MULTILINE)
-    for panel, names in COMMANDS.items():
-        below = titles[titles.index(panel) + 1 :]
-        for name in names:
-            found = [title for title in below if re.match(rf"`{name}\b(?! show| verify)", title)]
-            assert found, f"{name} is not below {panel}"
+    placed = [(panel, name) for panel, names in COMMANDS.items() for name in names]
+    placed += [(group.panel, f"{name} {inner}") for name, group in GROUPS.items() for inner in group.commands]
+    assert set(PANELS) == {"Shared options", *(panel for panel, _ in placed)}
+    for panel, name in placed:
+        assert re.search(rf"^### `{name}\b", PANELS[panel], re.MULTILINE), f"{name} is not below {panel}"
 
 
 @pytest.mark.parametrize("command", commands())
@@ -134,12 +131,12 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("arms list", " of many decisions", MANY),
     ("decide", " with `--signed`", ("--signed", *MANY)),
     ("copy", "", ("sqlite:///many.db", "sqlite:///moved.db")),
-    ("evaluate", "", ("--n", 100, "--deletions", 5)),
-    ("bounds", "", ("--n", 100, "--deletions", 5)),
-    ("levels", "", ("--max-count", 2)),
-    ("calibrate", "", BUDGET),
-    ("curve", "", ("--gamma", 1)),
-    ("reproduce", "", ("--quick", "--part", "table2", "--datasets", 2000, "--n-jobs", 1)),
+    ("research evaluate", "", ("--n", 100, "--deletions", 5)),
+    ("research bounds", "", ("--n", 100, "--deletions", 5)),
+    ("research levels", "", ("--max-count", 2)),
+    ("research calibrate", "", BUDGET),
+    ("research curve", "", ("--gamma", 1)),
+    ("research reproduce", "", ("--quick", "--part", "table2", "--datasets", 2000, "--n-jobs", 1)),
 ]
 
 
@@ -164,7 +161,9 @@ def test_the_keys_of_commands_are_those_documented(run: Any, folder: Path) -> No
     assert_documented("ledger", " with `--head`", run("ledger", "--head", head, "--json").json)
     shutil.copy("old.db", "vault.db")
     assert_documented("restore", "", run("restore", "later.json", "--json").json)
-    assert documented_keys("reproduce")["claims"] == {field.name for field in dataclasses.fields(Claim)}
+    assert documented_keys("research reproduce")["claims"] == {
+        field.name for field in dataclasses.fields(Claim)
+    }
     tested = {command for command, _, _ in EXAMPLES} | {"restore", "demo"}  # the demo in test_demo.py
     tested |= {"serve"}  # it prints no result
     assert tested == set(commands())

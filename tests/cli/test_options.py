@@ -70,7 +70,17 @@ def test_every_command_that_reads_a_log_has_its_options() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["unlearn", "audit", "compare", "levels", "evaluate", "bounds", "init", "forget"]
+    "command",
+    [
+        "unlearn",
+        "audit",
+        "compare",
+        "research levels",
+        "research evaluate",
+        "research bounds",
+        "init",
+        "forget",
+    ],
 )
 def test_every_command_with_a_budget_takes_it_in_both_forms(command: str) -> None:
     assert {"--epsilon", "--delta", "--gamma"} <= set(options(command))

@@ -116,10 +116,13 @@ OF_LEARNERS = declared(*LEARNERS.values())
     ("command", "expected"),
     [
         ("decide", OF_LEARNERS),
-        *((command, OF_UNLEARNERS | OF_LEARNERS) for command in ("unlearn", "audit", "compare", "levels")),
-        ("evaluate", OF_UNLEARNERS),
+        *(
+            (command, OF_UNLEARNERS | OF_LEARNERS)
+            for command in ("unlearn", "audit", "compare", "research levels")
+        ),
+        ("research evaluate", OF_UNLEARNERS),
         ("forget", OF_UNLEARNERS),
-        ("bounds", declared(Adaptive)),
+        ("research bounds", declared(Adaptive)),
         ("init", OF_UNLEARNERS | OF_LEARNERS),
     ],
 )

@@ -18,19 +18,22 @@ REFUSALS = {
     "no log": (["unlearn", "--user", "u1"], "Missing argument 'LOG' (CSV or Parquet"),
     "neither log nor vault": (["decide", "--url", "sqlite:///no.db"], "there is no vault at 'no.db'"),
     "no such file": (["decide", "no-such-file.csv"], "no-such-file.csv"),
-    "not a number": (["calibrate", "--epsilon", "one", "--delta", "0.1"], "--epsilon"),
+    "not a number": (["research", "calibrate", "--epsilon", "one", "--delta", "0.1"], "--epsilon"),
     "negative epsilon": (
-        ["calibrate", "--epsilon", "-1", "--delta", "0.1"],
+        ["research", "calibrate", "--epsilon", "-1", "--delta", "0.1"],
         "epsilon must be 0 or more; got -1",
     ),
-    "delta above 1": (["calibrate", "--epsilon", "1", "--delta", "2"], "between 0 and 1; got 2"),
-    "classic with delta 0": (["calibrate", "--epsilon", "1", "--delta", "0", "--classic"], "delta > 0"),
-    "negative gamma": (["curve", "--gamma", "-1"], "gamma must be 0 or more"),
+    "delta above 1": (["research", "calibrate", "--epsilon", "1", "--delta", "2"], "between 0 and 1; got 2"),
+    "classic with delta 0": (
+        ["research", "calibrate", "--epsilon", "1", "--delta", "0", "--classic"],
+        "delta > 0",
+    ),
+    "negative gamma": (["research", "curve", "--gamma", "-1"], "gamma must be 0 or more"),
     "negative epsilon on the curve": (
-        ["curve", "--gamma", "1", "--epsilon", "-2"],
+        ["research", "curve", "--gamma", "1", "--epsilon", "-2"],
         "epsilon must be 0 or more",
     ),
-    "picture of no format": (["curve", "--gamma", "1", "--picture", "curve.doc"], ".png"),
+    "picture of no format": (["research", "curve", "--gamma", "1", "--picture", "curve.doc"], ".png"),
     "no budget": ([*ADAPTIVE], "with --delta; got none"),
     "half a budget": ([*ADAPTIVE, "--epsilon", "1"], "with --delta; got --epsilon 1"),
     "two budgets": (
@@ -72,10 +75,10 @@ REFUSALS = {
         "such as 'lcb'",
     ),
     "too large an enumeration": (
-        ["levels", "--epsilon", "1", "--delta", "0.1", "--max-count", "50"],
+        ["research", "levels", "--epsilon", "1", "--delta", "0.1", "--max-count", "50"],
         "--max-count must lie between",
     ),
-    "no enumeration at all": (["levels", "--max-count", "0"], "--max-count must lie between"),
+    "no enumeration at all": (["research", "levels", "--max-count", "0"], "--max-count must lie between"),
     "columns of the bundled log": (["decide", "flights", "--action-column", "airline"], "its own columns"),
 }
 
@@ -129,7 +132,7 @@ def test_without_the_extra_the_command_says_what_to_install(
 @pytest.mark.parametrize(
     ("arguments", "value"),
     [
-        (("calibrate", "--epsilon", "one", "--delta", "0.1"), "'one'"),
+        (("research", "calibrate", "--epsilon", "one", "--delta", "0.1"), "'one'"),
         (("ingest", "log.csv", "--batch-rows", "0"), "0"),
         (("certificate", "show", "--sequence", "first"), "'first'"),
     ],

@@ -8,19 +8,15 @@ from typing import Any
 import pytest
 
 import armnesia
-from armnesia.cli.app import (
-    ARMS_COMMANDS,
-    CERTIFICATE_COMMANDS,
-    COMMANDS,
-    READING,
-    TOKEN_COMMANDS,
-    UnloadedCommand,
-)
+from armnesia.cli.app import COMMANDS, GROUPS, READING, UnloadedCommand
 from tests.cli.commands import commands
 
-TABLE = {name: module for panel in COMMANDS.values() for name, module in panel.items()}
-TABLE |= {f"certificate {name}": module for name, module in CERTIFICATE_COMMANDS.items()}
-TABLE |= {f"arms {name}": module for name, module in ARMS_COMMANDS.items()}
+TABLE = {name: UnloadedCommand(name, module) for panel in COMMANDS.values() for name, module in panel.items()}
+TABLE |= {
+    f"{name} {inner}": UnloadedCommand(inner, module, function=group.function.format(inner))
+    for name, group in GROUPS.items()
+    for inner, module in group.commands.items()
+}
 
 
 def test_the_version_is_that_of_the_package(run: Any) -> None:
@@ -36,12 +32,13 @@ def test_the_help_has_four_panels_with_every_command_on_one_line(
     monkeypatch.setenv("COLUMNS", "80")
     printed = run("--help").out
     assert "bool" not in printed.lower()
-    assert re.findall(r"╭─ (.*?) ─+╮", printed) == ["Options", *COMMANDS]
+    assert re.findall(r"╭─ (.*?) ─+╮", printed) == ["Options", *COMMANDS, "Research"]
     panels = re.split(r"╭─ .*? ─+╮", printed)[2:]
     listed = [re.findall(r"^│ ([a-z-]+) +([A-Z].*?) +│$", panel, re.MULTILINE) for panel in panels]
-    vault = {**COMMANDS["The vault"], "certificate": "", "arms": "", "token": ""}
+    vault = [*COMMANDS["The vault"], "certificate", "arms", "token"]
     assert [[name for name, _ in lines] for lines in listed] == [
-        list(panel) for panel in {**COMMANDS, "The vault": vault}.values()
+        *(list(names) for names in {**COMMANDS, "The vault": vault}.values()),
+        ["research"],
     ]
     for lines in listed:
         for _, line in lines:
@@ -54,11 +51,22 @@ def test_the_group_of_certificates_lists_its_commands(run: Any) -> None:
     assert "verify  Verify a certificate without the vault." in printed
 
 
+def test_research_alone_lists_its_commands(run: Any) -> None:
+    printed = run("research")
+    assert printed.code == 0
+    assert re.findall(r"^│ ([a-z]+)  ", printed.out, re.MULTILINE) == list(GROUPS["research"].commands)
+
+
+@pytest.mark.parametrize("name", GROUPS["research"].commands)
+def test_a_research_command_is_not_a_command_of_its_own(run: Any, name: str) -> None:
+    refused = run(name)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"No such command '{name}'" in refused.err
+
+
 @pytest.mark.parametrize("name", TABLE)
 def test_the_help_line_of_an_unloaded_command_is_that_of_the_loaded_one(name: str) -> None:
-    function = name.replace(" ", "_") if name.startswith("arms ") else None
-    unloaded = UnloadedCommand(name.removeprefix("certificate "), TABLE[name], function=function)
-    assert unloaded.docstring() == commands()[name].help
+    assert TABLE[name].docstring() == commands()[name].help
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -78,5 +86,5 @@ def test_an_unknown_command_is_refused(run: Any) -> None:
 
 def test_commands_that_change_nothing_are_commands() -> None:
     """A renamed one would be said to have changed something after Ctrl-C."""
-    groups = (*COMMANDS.values(), CERTIFICATE_COMMANDS, ARMS_COMMANDS, TOKEN_COMMANDS)
+    groups = (*COMMANDS.values(), *(group.commands for group in GROUPS.values()))
     assert {name for group in groups for name in group} >= READING

@@ -115,9 +115,9 @@ def test_the_command_line_offers_them(scratch: Path) -> None:
 HELP = """
 import sys
 from armnesia.cli.main import main
-for command in ("unlearn", "audit", "compare", "levels", "evaluate"):
+for command in ("unlearn", "audit", "compare", "research levels", "research evaluate"):
     try:
-        main([command, "--help"])
+        main([*command.split(), "--help"])
     except SystemExit:
         pass
 """

@@ -123,6 +123,7 @@ def test_an_unknown_backend_and_a_missing_joblib_are_refused(monkeypatch: pytest
 
 def test_the_command_line_takes_a_backend(run: Callable[..., Outcome]) -> None:
     command = [
+        "research",
         "evaluate",
         "--unlearner",
         "gaussian",

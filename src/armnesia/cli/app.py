@@ -7,6 +7,8 @@ commands' functions, read from their source.
 import ast
 import copy
 import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,20 +54,52 @@ COMMANDS = {
         "restore": "vault.restore",
         "upgrade": "vault.upgrade",
     },
-    _RESEARCH: {
-        "evaluate": "research.evaluate",
-        "bounds": "research.bounds",
-        "levels": "research.levels",
-        "calibrate": "research.privacy",
-        "curve": "research.privacy",
-        "reproduce": "research.reproduce",
-    },
 }
 """The module of each command, below `armnesia.cli`; its function has the command's name."""
-CERTIFICATE_COMMANDS = {"show": "vault.certificate", "verify": "vault.certificate"}
-ARMS_COMMANDS = {"list": "vault.arms", "add": "vault.arms", "retire": "vault.arms"}
-TOKEN_COMMANDS = {"create": "vault.tokens", "list": "vault.tokens", "revoke": "vault.tokens"}
-"""The functions of these are called `arms_list`, `token_create` and so on."""
+
+
+@dataclass(frozen=True)
+class GroupOfCommands:
+    """A group: its panel, its line in the help, and the module of each of its commands."""
+
+    panel: str
+    help: str
+    commands: Mapping[str, str]
+    function: str = "{}"
+    """What the functions are called; `{}` is the command's name."""
+
+
+GROUPS = {
+    "certificate": GroupOfCommands(
+        _VAULT,
+        "Show a certificate, or verify one without a vault.",
+        {"show": "vault.certificate", "verify": "vault.certificate"},
+    ),
+    "arms": GroupOfCommands(
+        _VAULT,
+        "Print which arms are offered, add one, or retire one.",
+        {"list": "vault.arms", "add": "vault.arms", "retire": "vault.arms"},
+        function="arms_{}",
+    ),
+    "token": GroupOfCommands(
+        _VAULT,
+        "Make, list or revoke tokens of the service.",
+        {"create": "vault.tokens", "list": "vault.tokens", "revoke": "vault.tokens"},
+        function="token_{}",
+    ),
+    "research": GroupOfCommands(
+        _RESEARCH,
+        "Simulate, bound and calibrate unlearners; reproduce the paper.",
+        {
+            "evaluate": "research.evaluate",
+            "bounds": "research.bounds",
+            "levels": "research.levels",
+            "calibrate": "research.privacy",
+            "curve": "research.privacy",
+            "reproduce": "research.reproduce",
+        },
+    ),
+}
 READING = {
     *("decide", "unlearn", "audit", "compare", "verify", "ledger", "status", "list", "public-key"),
     *("evaluate", "bounds", "levels", "calibrate", "curve"),
@@ -184,15 +218,10 @@ def make_app() -> Any:
     for panel, commands in COMMANDS.items():
         for name, module in commands.items():
             app.add_command(UnloadedCommand(name, module, panel))
-    groups = (
-        ("certificate", "Show a certificate, or verify one without a vault.", CERTIFICATE_COMMANDS, "{}"),
-        ("arms", "Print which arms are offered, add one, or retire one.", ARMS_COMMANDS, "arms_{}"),
-        ("token", "Make, list or revoke tokens of the service.", TOKEN_COMMANDS, "token_{}"),
-    )
-    for group_name, help_, commands, function in groups:
-        group = Group(name=group_name, help=help_, no_args_is_help=True, rich_help_panel=_VAULT)
-        for name, module in commands.items():
-            group.add_command(UnloadedCommand(name, module, function=function.format(name)))
+    for name, of in GROUPS.items():
+        group = Group(name=name, help=of.help, no_args_is_help=True, rich_help_panel=of.panel)
+        for inner, module in of.commands.items():
+            group.add_command(UnloadedCommand(inner, module, function=of.function.format(inner)))
         app.add_command(group)
     return app
 

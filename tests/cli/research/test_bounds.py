@@ -8,7 +8,9 @@ from armnesia.theory import bounds as all_bounds
 
 
 def test_bounds_agree_with_the_library(run: Any) -> None:
-    result = run("bounds", "--n", 3000, "--deletions", 80, "--gamma", 0.5, "--best", 0, "--json").json
+    result = run(
+        "research", "bounds", "--n", 3000, "--deletions", 80, "--gamma", 0.5, "--best", 0, "--json"
+    ).json
     setting = Setting.fixed(
         counts=[600] * 5,
         deletions={0: 80},
@@ -18,10 +20,12 @@ def test_bounds_agree_with_the_library(run: Any) -> None:
     )
     assert [bound["value"] for bound in result["bounds"]] == [bound.value for bound in all_bounds(setting)]
     assert {"name", "value", "kind", "holds", "conditions", "reference"} <= set(result["bounds"][0])
-    assert "Algorithm 2" in run("bounds", "--counts", "600,600", "--deletions", 80).out
+    assert "Algorithm 2" in run("research", "bounds", "--counts", "600,600", "--deletions", 80).out
 
 
 def test_bounds_say_what_is_missing(run: Any) -> None:
-    shown = run("bounds", "--model", "distribution", "--n", 100, "--c-star", 5, "--json").json["bounds"]
+    shown = run("research", "bounds", "--model", "distribution", "--n", 100, "--c-star", 5, "--json").json[
+        "bounds"
+    ]
     assert any(not bound["holds"] for bound in shown)
     assert any(not condition["holds"] for bound in shown for condition in bound["conditions"])

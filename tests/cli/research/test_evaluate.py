@@ -22,7 +22,20 @@ EXACT = {
 @pytest.mark.parametrize("unlearner", ["oracle", "rollback", "gaussian", "adaptive"])
 def test_evaluate_gives_the_exact_values(run: Any, n: int, unlearner: str) -> None:
     result = run(
-        *("evaluate", "--model", "fixed", "--n", n, "--deletions", 80, "--arm", 0, "--gamma", 0.5),
+        *(
+            "research",
+            "evaluate",
+            "--model",
+            "fixed",
+            "--n",
+            n,
+            "--deletions",
+            80,
+            "--arm",
+            0,
+            "--gamma",
+            0.5,
+        ),
         *("--unlearner", unlearner, "--json"),
     ).json
     assert result["suboptimality"] == pytest.approx(EXACT[n][unlearner], abs=1e-6)
@@ -33,9 +46,11 @@ def test_evaluate_gives_the_exact_values(run: Any, n: int, unlearner: str) -> No
 
 def test_evaluate_takes_counts_means_and_several_arms(run: Any) -> None:
     setting = ("--means", "0.6,0.5,0.4", "--counts", "50,60,70", "--arms", "0,2", "--deletions", "10,20")
-    exact = run("evaluate", "--unlearner", "multi_source", *setting, "--epsilon", 20, "--json").json
+    exact = run(
+        "research", "evaluate", "--unlearner", "multi_source", *setting, "--epsilon", 20, "--json"
+    ).json
     sampled = run(
-        *("evaluate", "--unlearner", "multi_source", *setting, "--epsilon", 20, "--json"),
+        *("research", "evaluate", "--unlearner", "multi_source", *setting, "--epsilon", 20, "--json"),
         *("--protocol", "sampled", "--datasets", 40_000, "--seed", 3),
     ).json
     assert sampled["protocol"] == "sampled"
@@ -45,7 +60,18 @@ def test_evaluate_takes_counts_means_and_several_arms(run: Any) -> None:
 
 def test_an_assumed_share_alone_has_its_default_predictive(run: Any) -> None:
     share = (
-        *("evaluate", "--unlearner", "tilt", "--assumed-share", 0.95, "--epsilon", 1, "--delta", 1e-5),
+        *(
+            "research",
+            "evaluate",
+            "--unlearner",
+            "tilt",
+            "--assumed-share",
+            0.95,
+            "--epsilon",
+            1,
+            "--delta",
+            1e-5,
+        ),
         *("--n", 1000, "--deletions", 80, "--datasets", 200, "--json"),
     )
     by_default, by_counts, flat = (
@@ -56,14 +82,19 @@ def test_an_assumed_share_alone_has_its_default_predictive(run: Any) -> None:
 
 
 def test_evaluate_in_the_distribution_model_has_an_error(run: Any) -> None:
-    result = run("evaluate", "--model", "distribution", "--n", 1000, "--datasets", 60, "--json").json
+    result = run(
+        "research", "evaluate", "--model", "distribution", "--n", 1000, "--datasets", 60, "--json"
+    ).json
     assert result["protocol"] == "exact given the counts"
     assert 0 < result["standard_error"] < 0.1 * result["suboptimality"]
-    assert "Sub-optimality" in run("evaluate", "--model", "distribution", "--n", 1000, "--datasets", 40).out
+    assert (
+        "Sub-optimality"
+        in run("research", "evaluate", "--model", "distribution", "--n", 1000, "--datasets", 40).out
+    )
 
 
 def test_evaluate_gives_tilts_value_exactly_for_one_arm(run: Any) -> None:
-    arguments = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 1, "--delta", 1e-5)
+    arguments = ("research", "evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 1, "--delta", 1e-5)
     result = run(*arguments, "--json").json
     assert (result["protocol"], result["standard_error"]) == ("exact", 0)
     assert result["suboptimality"] <= 0.0067
@@ -72,7 +103,7 @@ def test_evaluate_gives_tilts_value_exactly_for_one_arm(run: Any) -> None:
 
 @pytest.mark.slow
 def test_evaluate_gives_tilts_value_exactly_for_two_arms(run: Any) -> None:
-    tilt = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
+    tilt = ("research", "evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
     result = run(*tilt, "--arms", "0,1", "--deletions", "80,80", "--json").json
     assert (result["protocol"], result["standard_error"]) == ("exact", 0)
     assert 0.005 < result["suboptimality"] <= 0.0057
@@ -80,7 +111,7 @@ def test_evaluate_gives_tilts_value_exactly_for_two_arms(run: Any) -> None:
 
 @pytest.mark.slow
 def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(run: Any) -> None:
-    tilt = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
+    tilt = ("research", "evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
     more = ("--predictive", "empirical_bayes")
     result = run(*tilt, *more, "--json").json
     assert result["protocol"] == "sampled"
@@ -102,22 +133,36 @@ def test_evaluate_takes_a_learner_and_its_confidence(run: Any) -> None:
 
 
 def test_evaluate_takes_an_assumed_share(run: Any) -> None:
-    arguments = ("evaluate", "--n", 1000, "--unlearner", "tilt", "--epsilon", 3, "--datasets", 100, "--json")
+    arguments = (
+        "research",
+        "evaluate",
+        "--n",
+        1000,
+        "--unlearner",
+        "tilt",
+        "--epsilon",
+        3,
+        "--datasets",
+        100,
+        "--json",
+    )
     assumed, given = run(*arguments, "--assumed-share", 0.3).json, run(*arguments).json
     assert (assumed["protocol"], given["protocol"]) == ("sampled", "exact")
 
 
 def test_evaluate_defaults_to_the_papers_parameters_and_takes_others(run: Any) -> None:
-    as_printed = run("evaluate", "--n", 2000, "--json").json["suboptimality"]
-    exact = run("evaluate", "--n", 2000, "--threshold", "exact", "--threshold-scale", 1, "--json").json
+    as_printed = run("research", "evaluate", "--n", 2000, "--json").json["suboptimality"]
+    exact = run(
+        "research", "evaluate", "--n", 2000, "--threshold", "exact", "--threshold-scale", 1, "--json"
+    ).json
     assert as_printed == pytest.approx(0.011572, abs=1e-6)
     assert exact["suboptimality"] == pytest.approx(0.008367, abs=1e-6)  # rolls back, and is better for it
 
 
 def test_the_documented_unlearner_is_the_default(run: Any) -> None:
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    (section,) = re.findall(r"(?ms)^### `evaluate`$.*?(?=^##)", text)
+    (section,) = re.findall(r"(?ms)^### `research evaluate`$.*?(?=^##)", text)
     (documented,) = re.findall(r"`--unlearner` \(by default `(\w+)`\)", section)
-    setting = ("evaluate", "--n", 2000, "--json")
+    setting = ("research", "evaluate", "--n", 2000, "--json")
     assert run(*setting).json == run(*setting, "--unlearner", documented).json
-    assert f"in `evaluate` `{documented}`" in text
+    assert f"in `research evaluate` `{documented}`" in text

@@ -15,6 +15,7 @@ from armnesia.paper.cells import CellStore
 
 def test_reproduce_writes_what_it_names_and_goes_on_where_it_stopped(run: Any, tmp_path: Path) -> None:
     arguments = (
+        "research",
         "reproduce",
         "--quick",
         "--part",
@@ -45,6 +46,7 @@ PATIENCE = 120  # seconds; a command that does not stop is killed and the test f
 def test_an_interrupted_reproduction_stops_and_keeps_its_points(tmp_path: Path) -> None:
     command = "import sys; from armnesia.cli.main import main; main(sys.argv[1:])"
     arguments = [
+        "research",
         "reproduce",
         "--part",
         "2",

@@ -1,4 +1,4 @@
-"""The command `bounds`."""
+"""The command `research bounds`."""
 
 from typing import Annotated, Any, cast
 

@@ -1,4 +1,4 @@
-"""The command `evaluate`."""
+"""The command `research evaluate`."""
 
 from typing import Annotated, Any, cast
 

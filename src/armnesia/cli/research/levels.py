@@ -1,4 +1,4 @@
-"""The command `levels`."""
+"""The command `research levels`."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""The commands `calibrate` and `curve`: noise and privacy alone."""
+"""The commands `research calibrate` and `research curve`: noise and privacy alone."""
 
 from typing import Annotated
 

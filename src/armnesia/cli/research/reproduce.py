@@ -1,4 +1,4 @@
-"""The command `reproduce`."""
+"""The command `research reproduce`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What `evaluate` and `bounds` share: a data model, a request and a budget, by default as in the paper."""
+"""What `research evaluate` and `bounds` share: a data model, a request and a budget, as in the paper."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
