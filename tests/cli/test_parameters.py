@@ -120,7 +120,7 @@ OF_LEARNERS = declared(*LEARNERS.values())
             (command, OF_UNLEARNERS | OF_LEARNERS)
             for command in ("unlearn", "audit", "compare", "research levels")
         ),
-        ("research evaluate", OF_UNLEARNERS),
+        ("research evaluate", (OF_UNLEARNERS | OF_LEARNERS) - {"--default-action"}),
         ("forget", OF_UNLEARNERS),
         ("research bounds", declared(Adaptive)),
         ("init", OF_UNLEARNERS | OF_LEARNERS),

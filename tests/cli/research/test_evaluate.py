@@ -121,7 +121,7 @@ def test_evaluate_samples_to_one_percent_where_tilt_is_not_known_exactly(run: An
 
 
 def test_evaluate_takes_a_learner_and_its_confidence(run: Any) -> None:
-    setting = ("evaluate", "--n", 1000, "--unlearner", "frozen_rollback", "--json")
+    setting = ("research", "evaluate", "--n", 1000, "--unlearner", "frozen_rollback", "--json")
     found = run(*setting, "--learner", "kl_lcb", "--confidence", 0.01).json
     environment = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
     model, budget = FixedSample.round_robin(1000, 5), Budget.from_gamma(0.5, delta=1e-5)
