@@ -43,7 +43,7 @@ class Lottery(Unlearner):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[FloatArray, Branch]:
+    ) -> tuple[FloatArray, str]:
         """The mixture of both decisions."""
         keep = min(self.keep, budget.delta)
         before = decision_distribution(learner, statistics)

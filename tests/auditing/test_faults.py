@@ -108,7 +108,7 @@ class AsPrinted(MultiSource):
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         proved = super().release(learner, statistics, request, budget)
-        if proved.branch is not Branch.STRICT_BUDGET:
+        if proved.branch != Branch.STRICT_BUDGET:
             return proved
         served = int(learner.decide(statistics).index)
         scores = learner.unit_scores(statistics.without(request))
@@ -122,7 +122,7 @@ def test_the_printed_multi_source_pseudo_code_is_caught() -> None:
     request = DeletionRequest.from_rewards({0: [1] * 30, 1: [], 2: [0] * 3})
     budget = Budget(epsilon=1, delta=1e-5)
     printed = audit(AsPrinted(), LEARNER, statistics, request, budget)
-    assert printed.release.branch is Branch.STRICT_BUDGET
+    assert printed.release.branch == Branch.STRICT_BUDGET
     assert not printed.holds
     assert (float(printed.delta), float(printed.smallest_epsilon)) == (1.0, math.inf)
     assert audit(MultiSource(), LEARNER, statistics, request, budget).delta == 0

@@ -45,7 +45,7 @@ class Fixed(Rollback):
         self, learner: Learner, statistics: ArmStatistics, request: DeletionRequest, budget: Budget
     ) -> Release:
         rolled_back = super().release(learner, statistics, request, budget)
-        return Release(statistics.actions, np.array(self.p), rolled_back.branch_codes, rolled_back.guarantee)
+        return Release(statistics.actions, np.array(self.p), rolled_back.branch, rolled_back.guarantee)
 
     def reference(
         self,

@@ -20,7 +20,7 @@ LEFT_BEHIND = re.compile(rf"(?<![\w.])/(?:{_FOLDERS})/|https?://(?:{_HOSTS})")
 # Without an example of their own, and why.
 NEED_NO_EXAMPLE = {
     "Audit": "a result: shown where `audit` is",
-    "Branch": "an enumeration",
+    "Branch": "constants",
     "Decision": "a result: shown where the learners are",
     "Feasibility": "a result: shown where `feasible_reference` is",
     "Joined": "a result: shown where `join_metrics` is",

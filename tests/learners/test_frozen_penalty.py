@@ -142,14 +142,14 @@ def test_algorithm_2_switches_where_the_frozen_penalties_balance(unlearner: Unle
             budget = Budget.from_gamma(factor * balance, delta=0.01)
             release = unlearner.release(learner, statistics, DeletionRequest(records), budget)
             expected = [budget.gamma < other for other in balances]
-            assert [branch is Branch.GAUSSIAN for branch in release.branch] == expected
+            assert [branch == Branch.GAUSSIAN for branch in release.branch] == expected
             alone = unlearner.release(
                 LCB(confidence=TAU).with_frozen_penalty(deleted_before[row]),
                 ArmStatistics((0, 1), counts, sums),
                 DeletionRequest(ArmStatistics((0, 1), deleted, np.array([45 * UNIT, 0]))),
                 budget,
             )
-            assert alone.branch is (Branch.GAUSSIAN if factor < 1 else Branch.STRICT_BUDGET)
+            assert alone.branch == (Branch.GAUSSIAN if factor < 1 else Branch.STRICT_BUDGET)
 
 
 @pytest.mark.parametrize("unlearner", [Gaussian(), FrozenRollback(), Tilt()], ids=lambda one: one.name)

@@ -10,7 +10,7 @@ from armnesia import ArmStatistics, DeletionRequest, Learner, Unlearner
 from armnesia.core.units import UNIT
 from armnesia.privacy import Budget
 from armnesia.unlearners import Branch
-from armnesia.unlearners.base import decision_distribution, is_branch
+from armnesia.unlearners.base import decision_distribution
 
 Floats = NDArray[np.float64]
 
@@ -51,8 +51,8 @@ class AllDataSets:
 
     def noise_share(self, unlearner: Unlearner, learner: Learner, budget: Budget) -> float:
         """The probability that the unlearner adds noise."""
-        codes = unlearner.release(learner, self.statistics, self.request, budget).branch_codes
-        by_noise = is_branch(codes, Branch.GAUSSIAN) | is_branch(codes, Branch.MIXING)
+        branch = unlearner.release(learner, self.statistics, self.request, budget).branch
+        by_noise = (branch == Branch.GAUSSIAN) | (branch == Branch.MIXING)
         return float(self.weights @ by_noise)
 
 

@@ -268,7 +268,7 @@ def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
         def plan(self, *arguments: Any) -> NoisePlan:
             plan = super().plan(*arguments)
             noised = arguments[2] > 0  # every requested arm, served or not
-            return NoisePlan(noised, noised * 0.1, plan.branch_codes)
+            return NoisePlan(noised, noised * 0.1, plan.branch)
 
     class Other(Learner):
         name: ClassVar[str] = "other"

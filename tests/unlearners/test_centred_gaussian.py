@@ -86,7 +86,7 @@ def test_one_requested_arm_is_a_normal_probability() -> None:
         learner, statistics.without(request), budget, shape=request.counts
     )
     assert reference[0] == pytest.approx(norm.cdf((0.55 - 0.5) / sigma), abs=1e-9)  # (50 + 10/2)/100
-    assert release.branch is Branch.GAUSSIAN
+    assert release.branch == Branch.GAUSSIAN
     assert release.guarantee.level is Level.REQUEST_SHAPE
 
 

@@ -62,14 +62,14 @@ def release(
 def test_an_empty_request_changes_nothing(unlearner: Unlearner, learner: Learner) -> None:
     result = release(unlearner, [[0, 0, 1], [1, 1, 1, 1], [1]], [[], [], []], learner=learner)
     np.testing.assert_array_equal(result.probabilities, [0, 1, 0])
-    assert result.branch is Branch.UNCHANGED
+    assert result.branch == Branch.UNCHANGED
 
 
 @each
 def test_with_all_data_deleted_the_default_arm_is_served(unlearner: Unlearner, learner: Learner) -> None:
     result = release(unlearner, [[1] * 5, [], []], [[1] * 5, [], []], learner=learner)
     np.testing.assert_array_equal(result.probabilities, [0, 1, 0])
-    assert result.branch is Branch.NO_DATA_LEFT
+    assert result.branch == Branch.NO_DATA_LEFT
 
 
 @each
@@ -108,11 +108,11 @@ def test_an_emptied_arm_is_noised_over_its_whole_fall() -> None:
     z = ((1 - b[0]) - (0.6 - b[1])) / sigma
     result = release(Gaussian(), data, deleted)
     np.testing.assert_allclose(result.probabilities[0], 0.5 * math.erfc(-z / math.sqrt(2)), atol=1e-14)
-    assert result.branch is Branch.GAUSSIAN
+    assert result.branch == Branch.GAUSSIAN
     for unlearner in (Adaptive(), MultiSource(threshold="paper")):
         rolled_back = release(unlearner, data, deleted)
         np.testing.assert_array_equal(rolled_back.probabilities, [0, 1])
-        assert rolled_back.branch is Branch.TOO_MANY_DELETED
+        assert rolled_back.branch == Branch.TOO_MANY_DELETED
 
 
 def test_nmin_at_most_kmax_rolls_back_even_if_no_arm_is_emptied() -> None:
@@ -120,9 +120,9 @@ def test_nmin_at_most_kmax_rolls_back_even_if_no_arm_is_emptied() -> None:
     generous = Budget(epsilon=50, delta=0.1)
     data = [[1] * 40, [1] * 10, [1] * 20]
     result = release(MultiSource(), data, [[1] * 12, [1], []], generous)
-    assert result.branch is Branch.TOO_MANY_DELETED
+    assert result.branch == Branch.TOO_MANY_DELETED
     np.testing.assert_array_equal(result.probabilities, [1, 0, 0])
-    assert release(MultiSource(), data, [[1] * 9, [1], []], generous).branch is Branch.GAUSSIAN
+    assert release(MultiSource(), data, [[1] * 9, [1], []], generous).branch == Branch.GAUSSIAN
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_delta_zero_is_accepted_where_nothing_is_noised() -> None:
     strict = Budget(epsilon=1, delta=0)
     np.testing.assert_array_equal(release(Mixing(), [[1] * 9, [0]], [[], []], strict).probabilities, [1, 0])
     rolled_back = release(Mixing(), [[1] * 30, [1] * 20], [[], [1] * 4], strict)
-    assert rolled_back.branch is Branch.NOT_SERVED
+    assert rolled_back.branch == Branch.NOT_SERVED
 
 
 @pytest.mark.parametrize("unlearner", [Adaptive(), Adaptive.as_in_the_paper(), MultiSource()], ids=repr)
 def test_delta_zero_makes_the_adaptive_algorithms_roll_back(unlearner: Unlearner) -> None:
     data, deleted = [[1] * 30 + [0] * 30, [1] * 25 + [0] * 35], [[1] * 20, []]
     result = release(unlearner, data, deleted, Budget(epsilon=1, delta=0))
-    assert result.branch is Branch.STRICT_BUDGET
+    assert result.branch == Branch.STRICT_BUDGET
     np.testing.assert_array_equal(result.probabilities, [0, 1])
     assert (result.guarantee.epsilon, result.guarantee.delta) == (1, 0)
 
@@ -174,14 +174,14 @@ def test_the_branch_says_why() -> None:
     """Every reason for a rollback, one example each."""
     loose, data = Budget(epsilon=30, delta=0.01), [[1] * 40 + [0] * 10, [1] * 20 + [0] * 20]
     many, few = [[1] * 20, []], [[], [1] * 5]
-    assert release(Rollback(), data, many).branch is Branch.ROLLBACK
-    assert release(Adaptive(), data, many, loose).branch is Branch.GAUSSIAN
-    assert release(Adaptive(), data, few, loose).branch is Branch.NOT_SERVED
-    assert release(Adaptive(threshold_scale=0), data, many, loose).branch is Branch.STRICT_BUDGET
-    assert release(Mixing(), data, many, loose).branch is Branch.MIXING
-    assert release(Mixing(ratio=0), data, many, loose).branch is Branch.GAUSSIAN
-    assert release(Mixing(ratio=1), data, many, loose).branch is Branch.ROLLBACK
-    assert release(Mixing(), data, few, loose).branch is Branch.NOT_SERVED
+    assert release(Rollback(), data, many).branch == Branch.ROLLBACK
+    assert release(Adaptive(), data, many, loose).branch == Branch.GAUSSIAN
+    assert release(Adaptive(), data, few, loose).branch == Branch.NOT_SERVED
+    assert release(Adaptive(threshold_scale=0), data, many, loose).branch == Branch.STRICT_BUDGET
+    assert release(Mixing(), data, many, loose).branch == Branch.MIXING
+    assert release(Mixing(ratio=0), data, many, loose).branch == Branch.GAUSSIAN
+    assert release(Mixing(ratio=1), data, many, loose).branch == Branch.ROLLBACK
+    assert release(Mixing(), data, few, loose).branch == Branch.NOT_SERVED
     paper, nearly_all = Gaussian(sensitivity="paper"), [1] * 40 + [0] * 7
-    assert release(paper, data, [nearly_all, []], loose).branch is Branch.NO_SENSITIVITY
-    assert release(paper, data, [nearly_all, [1]], loose).branch is Branch.GAUSSIAN_AND_ROLLBACK
+    assert release(paper, data, [nearly_all, []], loose).branch == Branch.NO_SENSITIVITY
+    assert release(paper, data, [nearly_all, [1]], loose).branch == Branch.GAUSSIAN_AND_ROLLBACK

@@ -85,7 +85,7 @@ def test_where_nothing_is_deleted_it_is_rollback(arms: Arms) -> None:
     frozen = FrozenRollback().release(LEARNER, statistics, request, NOTHING)
     rolled_back = Rollback().release(LEARNER, statistics, request, NOTHING)
     np.testing.assert_array_equal(frozen.probabilities, rolled_back.probabilities)
-    assert frozen.branch is rolled_back.branch
+    assert frozen.branch == rolled_back.branch
     np.testing.assert_array_equal(
         frozen_scores(LEARNER, statistics, request.counts), LEARNER.unit_scores(statistics)
     )
@@ -100,7 +100,7 @@ def test_an_emptied_arm_scores_minus_one() -> None:
     assert scores[1] == pytest.approx(-math.sqrt(math.log(2 / TAU) / 20), abs=1e-12)
     release = FrozenRollback().release(LEARNER, statistics, request, NOTHING)
     assert release.probabilities.tolist() == [0, 1]
-    assert release.branch is Branch.FROZEN
+    assert release.branch == Branch.FROZEN
 
 
 def test_with_no_data_left_the_default_is_served() -> None:
@@ -108,7 +108,7 @@ def test_with_no_data_left_the_default_is_served() -> None:
     statistics, request = data_of([([], [8] * 5), ([], [0] * 3), ([], [])])
     release = FrozenRollback().release(learner, statistics, request, NOTHING)
     assert release.probabilities.tolist() == [0, 1, 0]
-    assert release.branch is Branch.NO_DATA_LEFT
+    assert release.branch == Branch.NO_DATA_LEFT
 
 
 def test_a_batch_is_its_data_sets_one_by_one() -> None:

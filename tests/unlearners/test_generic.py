@@ -255,7 +255,7 @@ def test_an_empty_request_releases_the_decision(
     expected = [float(arm == decision.index) for arm in range(len(instance.arms))]
     np.testing.assert_array_equal(release.probabilities, expected)
     no_data = not any(kept for kept, *_ in instance.arms)
-    assert release.branch is (Branch.NO_DATA_LEFT if no_data else Branch.UNCHANGED)
+    assert release.branch == (Branch.NO_DATA_LEFT if no_data else Branch.UNCHANGED)
 
 
 @each_supported_pair
@@ -291,7 +291,7 @@ def test_renaming_the_arms_renames_the_answer(
         chosen, reordered(statistics), DeletionRequest(reordered(request.records), request.binary), budget
     )
     np.testing.assert_allclose(renamed.probabilities, plain.probabilities[order], rtol=0, atol=1e-12)
-    assert renamed.branch is plain.branch
+    assert renamed.branch == plain.branch
 
 
 @each_supported_pair
@@ -304,7 +304,7 @@ def test_the_scale_of_the_rewards_does_not_matter(
     plain = instance.release(UNLEARNERS[unlearner](), chosen, budget)
     scaled = instance.release(UNLEARNERS[unlearner](), chosen, budget, reward_range=(1.0, 5.0))
     np.testing.assert_array_equal(scaled.probabilities, plain.probabilities)
-    assert scaled.branch is plain.branch
+    assert scaled.branch == plain.branch
 
 
 @each_supported_pair

@@ -248,7 +248,7 @@ class InsuresByTheRequest(Tilt):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[Floats, Branch]:
+    ) -> tuple[Floats, str]:
         possible = contenders(learner, retained, request.counts)
         q = among_contenders(uniform(learner, retained, request.counts), possible)
         old = np.eye(retained.n_actions)[learner.decide(statistics).index]

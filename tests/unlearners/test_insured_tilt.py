@@ -316,7 +316,7 @@ def test_its_level_holds_on_every_small_data_set(tilt: Tilt, budget: Budget) -> 
     learner = LCB(confidence=0.5)
     result = feasible_reference(tilt, learner, level=tilt.level, budget=budget, max_count=4)
     assert result.holds
-    assert result.branches[str(Branch.TILT)] > 0.5 * result.n_instances
+    assert result.branches[Branch.TILT] > 0.5 * result.n_instances
     assert audit(tilt, learner, *small_worlds(4), budget).holds
 
 
@@ -330,7 +330,7 @@ class InsuresWhatTheDataShow(Tilt):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[Floats, Branch]:
+    ) -> tuple[Floats, str]:
         seen = contenders(learner, statistics, np.zeros_like(statistics.counts))
         q = among_contenders(uniform(learner, retained, request.counts), seen)
         r = best_reference(q, budget, seen)

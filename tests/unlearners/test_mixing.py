@@ -55,7 +55,7 @@ def test_the_mixture_is_the_average_over_all_choices(
     statistics = ArmStatistics.from_rewards({"a": kept + deleted, "b": other})
     request = DeletionRequest.from_rewards({"a": deleted, "b": []})
     release = Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET)
-    assert release.branch is (Branch.MIXING if k_first else Branch.GAUSSIAN)
+    assert release.branch == (Branch.MIXING if k_first else Branch.GAUSSIAN)
     expected = by_every_subset(kept, deleted, other, k_first)
     np.testing.assert_allclose(release.probabilities, [expected, 1 - expected], rtol=0, atol=1e-13)
 
@@ -88,7 +88,7 @@ def test_large_requests_are_weighted_by_exact_binomial_coefficients(k: int, ones
             chosen = Mixing(rolled_back=part).release(LEARNER, statistics, request, BUDGET)
             total += weight * Fraction(float(chosen.probabilities[0]))
     release = Mixing(rolled_back=k_first).release(LEARNER, statistics, request, BUDGET)
-    assert release.branch is Branch.MIXING
+    assert release.branch == Branch.MIXING
     np.testing.assert_allclose(release.probabilities[0], float(total), rtol=0, atol=1e-12)
 
 
@@ -108,7 +108,7 @@ def test_a_request_of_any_size_is_integrated(k: int, ones: int) -> None:
     """With the ratios of successive weights from the likeliest number of ones on, in plain Python."""
     statistics, request = huge_request(k, ones)
     release = Mixing().release(LEARNER, statistics, request, BUDGET)
-    assert release.branch is Branch.MIXING
+    assert release.branch == Branch.MIXING
     k_first, left = k // 2, 2 * k - k // 2
     sigma = BUDGET.gamma * ((k - k_first) / left + penalty(k) - penalty(left))
     rival = (k // 10 + ones - k // 200) / (2 * k) - penalty(2 * k)

@@ -165,7 +165,7 @@ def test_too_little_noise_is_still_refuted_at_a_large_epsilon() -> None:
     class TooQuiet(am.Gaussian):
         def plan(self, *arguments: object) -> object:  # type: ignore[override]
             plan = super().plan(*arguments)  # type: ignore[arg-type]
-            return type(plan)(plan.noised, plan.sigma / 2, plan.branch_codes)
+            return type(plan)(plan.noised, plan.sigma / 2, plan.branch)
 
     budget = am.Budget.from_gamma(0.05, delta=1e-5)
     deltas = []

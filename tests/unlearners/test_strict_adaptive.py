@@ -15,7 +15,6 @@ from armnesia import (
 )
 from armnesia.auditing import small_worlds
 from armnesia.unlearners import Branch
-from armnesia.unlearners.base import is_branch
 from armnesia.unlearners.frozen_rollback import frozen_scores
 from tests.quick import quick_only
 
@@ -54,12 +53,12 @@ def test_the_instance_that_breaks_algorithm_2_does_not_break_it() -> None:
 def test_the_branch_depends_on_nothing_but_what_is_left_and_the_counts() -> None:
     statistics, request = small_worlds(4)
     learner, budget = LCB(confidence=0.3), Budget(epsilon=5.0, delta=1e-5)
-    codes = EAGER.release(learner, statistics, request, budget).branch_codes
+    branches = EAGER.release(learner, statistics, request, budget).branch
     retained = statistics.without(request)
     seen = np.concatenate([retained.counts, retained.sums, request.counts], axis=-1)
     _, group = np.unique(seen, axis=0, return_inverse=True)
     for number in range(group.max() + 1):
-        assert len(set(codes[group == number])) == 1
+        assert len(set(branches[group == number])) == 1
 
 
 def test_noise_goes_to_the_best_frozen_arm_if_it_is_requested() -> None:
@@ -70,7 +69,7 @@ def test_noise_goes_to_the_best_frozen_arm_if_it_is_requested() -> None:
     retained = statistics.without(request)
     guess = np.argmax(frozen_scores(learner, retained, request.counts), axis=-1)
     lost = np.take_along_axis(request.counts, guess[:, None], -1)[:, 0] > 0
-    noised = is_branch(release.branch_codes, Branch.GAUSSIAN)
+    noised = release.branch == Branch.GAUSSIAN
     assert not (noised & ~lost).any()
     assert noised.sum() > 100
 

@@ -52,7 +52,7 @@ def test_its_level_holds_on_every_small_data_set(unlearner: Unlearner, budget: B
     learner = LCB(confidence=0.5)
     result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=4)
     assert result.holds
-    assert result.branches[str(Branch.TILT)] > 0.5 * result.n_instances
+    assert result.branches[Branch.TILT] > 0.5 * result.n_instances
     assert audit(unlearner, learner, *small_worlds(4), budget).holds
 
 
@@ -120,7 +120,7 @@ class TheNextBestTakesAll(Tilt):
         p = np.zeros_like(right.probabilities)
         p[rows, old] = right.probabilities[rows, old]
         p[rows, np.argmax(scores, axis=-1)] += 1 - p[rows, old]
-        return Release(right.actions, p, right.branch_codes, right.guarantee)
+        return Release(right.actions, p, right.branch, right.guarantee)
 
 
 def test_a_wrong_share_with_three_arms_is_refuted() -> None:
@@ -161,9 +161,9 @@ def test_with_an_assumed_share_an_empty_request_is_answered_like_any_other() -> 
     """Its reference may not know that nothing was deleted: what is released is not called unchanged."""
     statistics = ArmStatistics.from_rewards({"a": [1] * 51 + [0] * 49, "b": [1] * 50 + [0] * 50})
     nothing = DeletionRequest.from_rewards({"a": [], "b": []})
-    assert Tilt().release(LEARNER, statistics, nothing, MODERATE).branch is Branch.UNCHANGED
+    assert Tilt().release(LEARNER, statistics, nothing, MODERATE).branch == Branch.UNCHANGED
     tilt = Tilt(assumed_share=0.3, predictive="flat")  # by counts it would know that nothing was deleted
     result = audit(tilt, LEARNER, statistics, nothing, MODERATE)
     assert result.holds
-    assert result.release.branch is Branch.TILT
+    assert result.release.branch == Branch.TILT
     assert 0.5 < result.release.probabilities[0] < 0.95

@@ -20,7 +20,7 @@ class Adaptive(MultiSource):
     >>> release = Adaptive().release(
     ...     LCB().bind(statistics), statistics, request, Budget(epsilon=1.0, delta=1e-5)
     ... )
-    >>> release.probabilities, str(release.branch)
+    >>> release.probabilities, release.branch
     (array([1., 0.]), 'rollback (gamma is not below the threshold)')
     """
 

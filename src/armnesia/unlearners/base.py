@@ -3,8 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,42 +19,37 @@ from armnesia.learners import LCB, LEARNERS, Decision, Learner
 from armnesia.privacy import Budget, Guarantee, Level
 
 
-class Branch(StrEnum):
-    """What an unlearner did with a request."""
+class Branch:
+    """What an unlearner did with a request, as a label: the well-known ones; any other text will do."""
 
-    UNCHANGED = "unchanged (empty request)"
-    ROLLBACK = "rollback"
-    GAUSSIAN = "gaussian"
-    GAUSSIAN_AND_ROLLBACK = "gaussian, and rollback of arms with no certified sensitivity"
-    MIXING = "mixing"
-    FROZEN = "rollback of the means, penalties frozen"
-    TILT = "tilt"
-    NOT_SERVED = "rollback (the served arm is not in the request)"
-    STRICT_BUDGET = "rollback (gamma is not below the threshold)"
-    NO_SENSITIVITY = "rollback (no certified sensitivity)"
-    TOO_MANY_DELETED = "rollback (N_min <= k_max)"
-    NO_DATA_LEFT = "rollback (no data left)"
-
-
-_BRANCHES = np.array(list(Branch), dtype=object)
-_CODES = {branch: code for code, branch in enumerate(Branch)}
+    UNCHANGED: Final = "unchanged (empty request)"
+    ROLLBACK: Final = "rollback"
+    GAUSSIAN: Final = "gaussian"
+    GAUSSIAN_AND_ROLLBACK: Final = "gaussian, and rollback of arms with no certified sensitivity"
+    MIXING: Final = "mixing"
+    FROZEN: Final = "rollback of the means, penalties frozen"
+    TILT: Final = "tilt"
+    NOT_SERVED: Final = "rollback (the served arm is not in the request)"
+    STRICT_BUDGET: Final = "rollback (gamma is not below the threshold)"
+    NO_SENSITIVITY: Final = "rollback (no certified sensitivity)"
+    TOO_MANY_DELETED: Final = "rollback (N_min <= k_max)"
+    NO_DATA_LEFT: Final = "rollback (no data left)"
 
 
-BranchCodes: TypeAlias = NDArray[np.int8]
-"""Branches in arrays, as positions in `Branch`; one per data set."""
+Branches: TypeAlias = NDArray[np.object_]
+"""Labels of what was done, one per data set."""
 
 
-def is_branch(codes: BranchCodes, branch: Branch) -> BoolArray:
-    """Where a branch was taken."""
-    return np.asarray(codes == list(Branch).index(branch))
+def first_branch(reasons: dict[str, BoolArray], otherwise: str | Branches) -> Branches:
+    """The first label, in order, whose reason holds; one per data set.
 
-
-def first_branch(reasons: dict[Branch, BoolArray], otherwise: Branch | BranchCodes) -> BranchCodes:
-    """The first branch, in order, whose reason holds; one per data set."""
-    codes = np.asarray(_CODES[otherwise] if isinstance(otherwise, Branch) else otherwise)
+    >>> first_branch({"rollback": np.array([True, False])}, otherwise="my noise")
+    array(['rollback', 'my noise'], dtype=object)
+    """
+    branches = np.asarray(otherwise, dtype=object)
     for branch, holds in reversed(reasons.items()):
-        codes = np.where(holds, _CODES[branch], codes)
-    return np.asarray(codes, dtype=np.int8)
+        branches = np.where(holds, np.array(branch, dtype=object), branches)
+    return branches
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +61,9 @@ class Release:
 
     actions: tuple[Hashable, ...]
     probabilities: FloatArray
-    branch_codes: BranchCodes
+    branch: Any
+    """The label of what was done, such as those of `Branch`; an array of labels for a batch."""
     guarantee: Guarantee
-
-    @property
-    def branch(self) -> Any:
-        """What was done, as a `Branch`; an array of branches for a batch."""
-        return scalar_or_array(np.asarray(_BRANCHES[self.branch_codes], dtype=object))
 
     def draw(self) -> Hashable:
         """Draw the arm exactly, with the operating system's randomness: the only random step.
@@ -94,13 +84,13 @@ class Release:
         """Write the release of one data set as JSON holds it."""
         return {
             "probabilities": dict(zip(self.actions, self.probabilities.tolist(), strict=True)),
-            "branch": str(self.branch),
+            "branch": self.branch,
             "guarantee": self.guarantee.to_dict(),
         }
 
     def __repr__(self) -> str:
         shown = dict(zip(self.actions, self.probabilities.round(6).T.tolist(), strict=True))
-        return f"Release({shown}, branch={str(self.branch)!r}, guarantee={str(self.guarantee)!r})"
+        return f"Release({shown}, branch={self.branch!r}, guarantee={str(self.guarantee)!r})"
 
 
 class Unlearner(ABC):
@@ -198,8 +188,8 @@ class Unlearner(ABC):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> "tuple[FloatArray, Branch | BranchCodes]":
-        """The distribution of the released arm, and the branch taken, one or one per data set.
+    ) -> tuple[FloatArray, str | Branches]:
+        """The distribution of the released arm, and what was done: one label, or one per data set.
 
         `learner` is of the kind that `needs` names; `retained` is D∖U.
         """
@@ -243,11 +233,11 @@ class Unlearner(ABC):
             probabilities = default_where_empty(learner, retained, probabilities)
         is_empty = retained.total == statistics.total  # both are known, and the request's would be added up
         unchanged = is_empty & (not self.conceals_empty_requests)
-        codes = first_branch({Branch.NO_DATA_LEFT: no_data, Branch.UNCHANGED: unchanged}, otherwise=branch)
+        branches = first_branch({Branch.NO_DATA_LEFT: no_data, Branch.UNCHANGED: unchanged}, otherwise=branch)
         guarantee = self.guarantee(request, budget)
         if learner.reveals:
             guarantee = replace(guarantee, reveals=learner.reveals)
-        return Release(statistics.actions, probabilities, codes, guarantee)
+        return Release(statistics.actions, probabilities, scalar_or_array(branches), guarantee)
 
     def reference(
         self,

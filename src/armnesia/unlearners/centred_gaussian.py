@@ -61,8 +61,8 @@ class CentredGaussian(NoiseBasedUnlearner):
         sources = touched.sum(axis=-1, keepdims=True)
         gamma = np.where(touched, budget.gamma, 0.0) * np.sqrt(sources)
         sensitivity = deleted / (2.0 * np.maximum(counts, 1))
-        codes = first_branch({Branch.ROLLBACK: sources[..., 0] == 0}, otherwise=Branch.GAUSSIAN)
-        return NoisePlan(touched, gamma * sensitivity, codes)
+        branches = first_branch({Branch.ROLLBACK: sources[..., 0] == 0}, otherwise=Branch.GAUSSIAN)
+        return NoisePlan(touched, gamma * sensitivity, branches)
 
     def reference_probabilities(
         self,

@@ -54,7 +54,7 @@ class FrozenRollback(Unlearner):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[FloatArray, Branch]:
+    ) -> tuple[FloatArray, str]:
         """All probability on the best frozen score."""
         return self.reference_probabilities(learner, retained, request.counts, None, budget), Branch.FROZEN
 

@@ -82,7 +82,7 @@ class JointRelease(SharedBudget):
             "budget_of_each": self.each.to_dict(),
             "guarantee": self.guarantee.to_dict(),
             "decisions": [
-                {"probabilities": dict(zip(self.actions, row, strict=True)), "branch": str(branch)}
+                {"probabilities": dict(zip(self.actions, row, strict=True)), "branch": branch}
                 for row, branch in zip(probabilities, self.release.branch, strict=True)
             ],
         }
@@ -129,7 +129,7 @@ def release_jointly(
     check_arguments(learner, statistics, request, budget)
     check_decisions(statistics, request)
     probabilities = decision_distribution(learner, statistics)
-    codes = np.full(len(probabilities), list(Branch).index(Branch.UNCHANGED), dtype=np.int8)
+    branches = np.full(len(probabilities), Branch.UNCHANGED, dtype=object)
     answers = answers_jointly(
         unlearner,
         learner,
@@ -142,9 +142,9 @@ def release_jointly(
     )
     if answers.release is not None:
         probabilities[answers.answered] = answers.release.probabilities
-        codes[answers.answered] = answers.release.branch_codes
+        branches[answers.answered] = answers.release.branch
     each = replace(unlearner.guarantee(request, answers.each), reveals=learner.reveals)
-    release = Release(statistics.actions, probabilities, codes, each)
+    release = Release(statistics.actions, probabilities, branches, each)
     return JointRelease(
         guarantee=answers.guarantee,
         each=answers.each,

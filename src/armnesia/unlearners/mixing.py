@@ -16,7 +16,7 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import Decision, PenaltyLearner
 from armnesia.privacy import Budget, Level
-from armnesia.unlearners.base import Branch, BranchCodes, first_branch, is_branch
+from armnesia.unlearners.base import Branch, Branches, first_branch
 from armnesia.unlearners.calibration import (
     SENSITIVITY_HELP,
     Sensitivity,
@@ -106,11 +106,11 @@ class Mixing(NoiseBasedUnlearner):
             Branch.NO_SENSITIVITY: ~(is_served & certified).any(axis=-1),
             Branch.GAUSSIAN: first.sum(axis=-1) == 0,
         }
-        codes = first_branch(reasons, otherwise=Branch.MIXING)
-        by_noise = is_branch(codes, Branch.GAUSSIAN) | is_branch(codes, Branch.MIXING)
+        branches = first_branch(reasons, otherwise=Branch.MIXING)
+        by_noise = (branches == Branch.GAUSSIAN) | (branches == Branch.MIXING)
         noised = is_served & by_noise[..., None]
         gamma = np.where(noised, budget.gamma, 0.0)
-        return NoisePlan(noised, gamma * score_sensitivity(kind, learner, left, rest, m), codes)
+        return NoisePlan(noised, gamma * score_sensitivity(kind, learner, left, rest, m), branches)
 
     def answer(
         self,
@@ -119,7 +119,7 @@ class Mixing(NoiseBasedUnlearner):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[FloatArray, BranchCodes]:
+    ) -> tuple[FloatArray, str | Branches]:
         """The mixture, over the choice of U′, of noise on the score of D∖U′."""
         if isinstance(self.rolled_back, DeletionRequest):
             request.records.without(self.rolled_back)  # refuses a U′ that is not a part of U
@@ -132,7 +132,7 @@ class Mixing(NoiseBasedUnlearner):
             mixture += (weight[..., None] * by_part).sum(axis=0)
             total += weight.sum(axis=0)
         # Dividing by the total removes the rounding error of the weights, whose exact sum is 1.
-        return mixture / total[..., None], plan.branch_codes
+        return mixture / total[..., None], plan.branch
 
     def rolled_back_first(self, deleted: IntArray) -> IntArray:
         """k′ per arm, at most k."""
@@ -161,7 +161,7 @@ class Mixing(NoiseBasedUnlearner):
             return
         first = self.rolled_back_first(request.counts)
         left = statistics.counts - first
-        chooses = is_branch(plan.branch_codes, Branch.MIXING) & plan.noised.any(axis=-1)
+        chooses = (plan.branch == Branch.MIXING) & plan.noised.any(axis=-1)
         if not request.binary and chooses.any():
             raise UnsupportedError(
                 "mixing chooses which records to roll back first, which needs rewards that are all 0 or 1;"

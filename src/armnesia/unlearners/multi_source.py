@@ -11,7 +11,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.parameters import parameter
 from armnesia.learners import Decision, PenaltyLearner
 from armnesia.privacy import Budget, Level
-from armnesia.unlearners.base import Branch, first_branch, is_branch
+from armnesia.unlearners.base import Branch, first_branch
 from armnesia.unlearners.calibration import (
     SENSITIVITY_HELP,
     Sensitivity,
@@ -40,7 +40,7 @@ class MultiSource(NoiseBasedUnlearner):
     >>> request = DeletionRequest.from_rewards({"A": [1] * 10, "B": [0] * 5})
     >>> budget = Budget(epsilon=30, delta=1e-5)
     >>> release = MultiSource().release(LCB().bind(statistics), statistics, request, budget)
-    >>> release.probabilities.round(4), str(release.branch)
+    >>> release.probabilities.round(4), release.branch
     (array([0.8849, 0.1151]), 'gaussian')
     """
 
@@ -93,8 +93,8 @@ class MultiSource(NoiseBasedUnlearner):
             Branch.STRICT_BUDGET: budget.gamma >= self.threshold_scale * gamma_0,
             Branch.NO_SENSITIVITY: ~(is_served & certified).any(axis=-1),
         }
-        codes = first_branch(reasons, otherwise=Branch.GAUSSIAN)
-        noised = is_served & is_branch(codes, Branch.GAUSSIAN)[..., None]
+        branches = first_branch(reasons, otherwise=Branch.GAUSSIAN)
+        noised = is_served & (branches == Branch.GAUSSIAN)[..., None]
         delta_f = score_sensitivity(self.sensitivity, learner, counts, deleted, m)
         gamma = np.where(noised, budget.gamma, 0.0)
-        return NoisePlan(noised, gamma * delta_f, codes)
+        return NoisePlan(noised, gamma * delta_f, branches)

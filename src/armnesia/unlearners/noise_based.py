@@ -17,17 +17,17 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Decision, PenaltyLearner
 from armnesia.privacy import Budget
-from armnesia.unlearners.base import BranchCodes, Unlearner, decision_distribution
+from armnesia.unlearners.base import Branches, Unlearner, decision_distribution
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 
 
 @dataclass(frozen=True, eq=False)
 class NoisePlan:
-    """Which arms get noise instead of being rolled back, how much, and why (one `Branch` per data set)."""
+    """Which arms get noise instead of being rolled back, how much, and why (a label, or one per data set)."""
 
     noised: BoolArray
     sigma: FloatArray
-    branch_codes: BranchCodes
+    branch: str | Branches
 
 
 class NoiseBasedUnlearner(Unlearner):
@@ -69,12 +69,12 @@ class NoiseBasedUnlearner(Unlearner):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[FloatArray, BranchCodes]:
+    ) -> tuple[FloatArray, str | Branches]:
         """Noise on the scores from D of the planned arms; every other arm is rolled back."""
         decision = self.decision_seen(learner, retained, request.counts, learner.decide(statistics))
         plan = self.checked_plan(learner, statistics.counts, request.counts, decision, budget)
         scores = np.where(plan.noised, learner.unit_scores(statistics), learner.unit_scores(retained))
-        return winner_distribution(learner, retained, scores, plan), plan.branch_codes
+        return winner_distribution(learner, retained, scores, plan), plan.branch
 
     def reference_probabilities(
         self,

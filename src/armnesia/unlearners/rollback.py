@@ -33,7 +33,7 @@ class Rollback(Unlearner):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[FloatArray, Branch]:
+    ) -> tuple[FloatArray, str]:
         """All probability on the decision of D∖U."""
         return decision_distribution(learner, retained), Branch.ROLLBACK
 

@@ -219,7 +219,7 @@ class Stream:
         touched = ~seen.is_empty
         number = int(touched.sum())
         probabilities = np.zeros(self.statistics.counts.shape)
-        codes = np.full(len(probabilities), list(Branch).index(Branch.UNCHANGED), dtype=np.int8)
+        branches = np.full(len(probabilities), Branch.UNCHANGED, dtype=object)
         for rows, arms in self._groups():
             kept, answered = rows[~touched[rows]], rows[touched[rows]]
             part = self._part(kept, arms)
@@ -229,7 +229,7 @@ class Stream:
                 unlearner, part.current_learner, part.statistics, own, budget, n_sharing=number
             )
             probabilities[np.ix_(answered, arms)] = found.probabilities
-            codes[answered] = found.release.branch_codes
+            branches[answered] = found.release.branch
         each = budget_of_each(unlearner, budget, number, "best")
         reveals = self.learner.reveals
         guarantee = joint_guarantee(unlearner, seen, budget, number, "best")
@@ -239,7 +239,7 @@ class Stream:
             each=each,
             n_sharing=number,
             answered=np.flatnonzero(touched),
-            release=Release(self.statistics.actions, probabilities, codes, of_each),
+            release=Release(self.statistics.actions, probabilities, branches, of_each),
             touched=touched,
         )
 

@@ -28,7 +28,7 @@ class StrictAdaptive(MultiSource):
     >>> release = StrictAdaptive().release(
     ...     LCB().bind(statistics), statistics, request, Budget(epsilon=30, delta=1e-5)
     ... )
-    >>> str(release.branch), str(release.guarantee.level)
+    >>> release.branch, str(release.guarantee.level)
     ('gaussian', 'request_shape')
     """
 

@@ -198,7 +198,7 @@ class Tilt(Unlearner):
         request: DeletionRequest,
         retained: ArmStatistics,
         budget: Budget,
-    ) -> tuple[FloatArray, Branch]:
+    ) -> tuple[FloatArray, str]:
         """π(D) raised as far as allowed; the rest goes to the best of the others, as far as allowed."""
         reference = self.reference(learner, retained, budget, shape=request.counts)
         old = one_hot(learner.decide(statistics).index, statistics.n_actions)

@@ -80,4 +80,4 @@ def test_the_line_over_n_and_k_separates_the_branches(maps: list[PhaseMap]) -> N
             statistics = ArmStatistics.from_rewards(ones)
             request = DeletionRequest.from_rewards({arm: [1] * k if arm == 0 else [] for arm in range(5)})
             branch = unlearner.release(LCB().bind(statistics), statistics, request, budget).branch
-            assert (branch is Branch.GAUSSIAN) == (k / count >= share)
+            assert (branch == Branch.GAUSSIAN) == (k / count >= share)

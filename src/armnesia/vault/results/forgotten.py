@@ -170,7 +170,7 @@ class Preview:
             "may_be_without_user": self.may_be_without_user,
             "probabilities": self.probabilities,
             **self._decisions(),
-            "branch": str(release.branch) if isinstance(release, Release) else None,
+            "branch": release.branch if isinstance(release, Release) else None,
             "guarantee": None if release is None else release.guarantee.to_dict(),
             "note": SCREEN_ONLY,
         }

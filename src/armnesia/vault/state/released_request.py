@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from armnesia.core.arrays import scalar_or_array
 from armnesia.core.errors import ArmnesiaError, UnsupportedError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -229,13 +230,13 @@ def _with_kept_arms(touched: TouchedDecisions, release: Release | JointRelease) 
     if not kept.size:
         return release
     own = release.release if isinstance(release, JointRelease) else release
-    probabilities, codes = np.array(own.probabilities), np.array(own.branch_codes)
-    rows, row_codes = np.atleast_2d(probabilities), np.atleast_1d(codes)  # views, of one decision too
+    probabilities, branches = np.array(own.probabilities), np.array(own.branch, dtype=object)
+    rows, row_branches = np.atleast_2d(probabilities), np.atleast_1d(branches)  # views, of one decision too
     rows[kept] = 0.0
     for place in kept.tolist():
         rows[place, touched.decisions[place].served] = 1.0
-    row_codes[kept] = list(Branch).index(Branch.UNCHANGED)
-    own = replace(own, probabilities=probabilities, branch_codes=codes)
+    row_branches[kept] = Branch.UNCHANGED
+    own = replace(own, probabilities=probabilities, branch=scalar_or_array(branches))
     return replace(release, release=own) if isinstance(release, JointRelease) else own
 
 
