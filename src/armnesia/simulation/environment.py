@@ -79,7 +79,7 @@ class ClippedNormal(RewardDistribution):
         return np.clip(rng.normal(self.location, self.scale, size), 0.0, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FrozenDistribution(RewardDistribution):
     """A frozen scipy distribution whose support lies in [0, 1]."""
 
@@ -91,6 +91,10 @@ class FrozenDistribution(RewardDistribution):
             raise InvalidInputError(
                 f"rewards must lie in [0, 1]; this distribution's support is [{low}, {high}]"
             )
+
+    def __repr__(self) -> str:
+        made = self.frozen
+        return f"FrozenDistribution({made.dist.name}, {made.args}, {made.kwds})"
 
     @property
     def mean(self) -> float:  # type: ignore[override]

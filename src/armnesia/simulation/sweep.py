@@ -1,0 +1,347 @@
+"""Sweeps: unlearners over a grid of settings, as one tidy table; finished settings are kept on disk."""
+
+import csv
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armnesia import __version__
+from armnesia.core.errors import InvalidInputError, MissingExtraError
+from armnesia.core.files import atomic_write
+from armnesia.core.messages import any_of
+from armnesia.learners import Learner
+from armnesia.privacy import Budget
+from armnesia.simulation.environment import Environment
+from armnesia.simulation.estimates import Evaluation
+from armnesia.simulation.evaluation import bound_learner, evaluate_all
+from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
+from armnesia.simulation.parallel import Workers, workers
+from armnesia.simulation.requests import AcrossArms, Choice, RequestModel, SeveralArms, TiltedArm
+from armnesia.unlearners import UNLEARNERS, Unlearner
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from matplotlib.figure import Figure
+
+RESULTS_VERSION = 4
+"""Raise this when a change of the code changes results: cells kept by older code are then evaluated again."""
+ORACLE = "oracle"
+"""The name of no deletion."""
+
+Row = dict[str, Any]
+"""A method in a setting: what was asked, the value with its error, and how it was computed."""
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A setting in which unlearners are evaluated on the same data sets; `labels` are columns of their own."""
+
+    environment: Environment
+    model: DataModel
+    request: RequestModel
+    unlearners: Mapping[str, Unlearner | None]
+    budget: Budget
+    learner: Learner | str | None = None
+    confidence: float | None = None
+    protocol: str = "auto"
+    datasets: int | None = None
+    seed: int = 0
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    evaluate: Callable[..., Mapping[str, Evaluation]] = field(default=evaluate_all, repr=False)
+
+    @property
+    def key(self) -> str:
+        """Identifies a finished cell: everything that its result depends on, including the code's version."""
+        how = f"{self.evaluate.__module__}.{self.evaluate.__qualname__}"
+        return f"{__version__} {RESULTS_VERSION} {how} {self!r}"
+
+    def rows(self) -> list[Row]:
+        """Evaluate all unlearners; one row each."""
+        results = self.evaluate(
+            *(self.environment, self.model, self.request, dict(self.unlearners), self.budget),
+            learner=self.learner,
+            confidence=self.confidence,
+            protocol=self.protocol,
+            datasets=self.datasets,
+            seed=self.seed,
+        )
+        return [self.row(name, result) for name, result in results.items()]
+
+    def row(self, method: str, result: Evaluation) -> Row:
+        """The row of one unlearner."""
+        learner = bound_learner(self.unlearners.get(method), self.model.n, self.learner, self.confidence)
+        by_chance = isinstance(self.model, DistributionModel)
+        return {
+            "environment": " ".join(f"{mean:g}" for mean in self.environment.means),
+            **self.labels,
+            "model": "distribution" if by_chance else "fixed",
+            "n": self.model.n,
+            **_described(self.request),
+            "c_star": round(self.model.c_star(self.environment), 9) if by_chance else None,
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "gamma": self.budget.gamma,
+            "learner": learner.name,
+            "confidence": getattr(learner, "confidence", None),
+            "method": method,
+            "suboptimality": result.suboptimality,
+            "standard_error": result.standard_error,
+            "protocol": result.protocol,
+            "datasets": result.datasets,
+            "short_share": result.short_share,
+            "seed": self.seed,
+            "blocks": result.blocks.tolist(),
+        }
+
+
+def _described(request: RequestModel) -> Row:
+    """The arms of a request, the records deleted of each of them (the most), and how they are chosen."""
+    if isinstance(request, SeveralArms):
+        arms, k = " ".join(map(str, request.deletions)), max(request.deletions.values())
+    elif isinstance(request, TiltedArm):
+        arms, k = str(request.arm), request.k
+    else:
+        arms, k = "any", getattr(request, "k", None)
+    return {"arms": arms, "k": k, "choice": request.choice}
+
+
+@dataclass
+class CellStore:
+    """Finished cells, in a file with one JSON object per line; an incomplete line is an unfinished cell."""
+
+    path: Path | None = None
+    finished: dict[str, list[Row]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    entry = json.loads(line)
+                except json.JSONDecodeError:
+                    continue
+                self.finished[entry["cell"]] = entry["rows"]
+
+    def add(self, cell: Cell, rows: list[Row]) -> None:
+        """Keep the rows of a cell, on disk first."""
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # The newline comes first, because the last line may be incomplete.
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write("\n" + json.dumps({"cell": cell.key, "rows": rows}))
+        self.finished[cell.key] = rows
+
+
+def run_cells(
+    cells: Sequence[Cell], store: CellStore, those: Workers, progress: Progress | None = None
+) -> list[Row]:
+    """Evaluate the cells that are not in the store, and return the rows of all cells, in order."""
+    keys = [cell.key for cell in cells]
+    if store.path is not None and any(re.search(r" at 0x[0-9a-f]+>", key) for key in keys):
+        raise InvalidInputError(
+            "to be kept on disk, every unlearner, learner and reward distribution needs a repr that names its"
+            " parameters, as that of a dataclass; got one with an address in memory"
+        )
+    todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in store.finished}
+    for number, (cell, rows) in enumerate(those.finished(Cell.rows, list(todo.values())), start=1):
+        store.add(cell, rows)
+        if progress is not None:
+            progress(number, len(todo))
+    return [row for key in keys for row in store.finished[key]]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The rows of a sweep, in the order of the settings."""
+
+    rows: tuple[Row, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write as JSON holds it, without the means of the blocks."""
+        return {"rows": [{name: row[name] for name in row if name != "blocks"} for row in self.rows]}
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A data frame with one line for each row."""
+        return self._frame("pandas")
+
+    def to_polars(self) -> "polars.DataFrame":
+        """The same, of polars."""
+        return self._frame("polars")
+
+    def _frame(self, library: str) -> Any:
+        try:
+            module = __import__(library)
+        except ImportError:
+            raise MissingExtraError(f"A data frame of {library} needs it: pip install {library}") from None
+        return module.DataFrame(self.to_dict()["rows"])
+
+    def write_csv(self, path: Path) -> None:
+        """Write a CSV file with a header; numbers keep all digits."""
+        rows = self.to_dict()["rows"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path, replace=True) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def plot(self, x: str | None = None) -> "Figure":
+        """Draw sub-optimality over a column, one curve for each method and a panel for each other setting.
+
+        Without `x` it is the number column with the most values. Needs the extra `plots`.
+        """
+        from armnesia.plotting.panels import picture_of_rows  # noqa: PLC0415 (an extra)
+
+        return picture_of_rows(self.rows, x)
+
+
+def sweep(
+    unlearners: Any,
+    environments: Any,
+    *,
+    n: Any,
+    k: Any,
+    arms: Any = 0,
+    choice: Choice | list[Choice] = "random",
+    model: str | list[str] = "fixed",
+    c_star: float | list[float] = 5.0,
+    epsilon: Any = None,
+    gamma: Any = None,
+    delta: float | list[float] = 1e-5,
+    learner: Any = None,
+    confidence: Any = None,
+    protocol: str = "auto",
+    datasets: int | None = None,
+    seed: int | list[int] = 0,
+    n_jobs: int | None = None,
+    progress: Progress | bool = False,
+    out: str | os.PathLike[str] | None = None,
+) -> Sweep:
+    """Evaluate unlearners over the Cartesian product of settings; each argument is a value or a list.
+
+    `unlearners`: names (`"oracle"` deletes nothing) and instances, or a mapping from labels to them.
+    `environments`: an `Environment` or the means of Bernoulli arms, a list of them, or a mapping from labels.
+    `arms`: the arm that loses k records, a tuple of arms that lose k each, or "any" (k random records). The
+    data model is `"fixed"` with about equal counts, or `"distribution"` with coverage `c_star`. Give
+    `epsilon`, or `gamma` for noise. The unlearners of a setting share their data sets, and settings their seed.
+    With a folder `out`, finished settings are kept there, and a sweep that was interrupted goes on.
+
+    >>> found = sweep(["oracle", "rollback"], [0.10, 0.08, 0.06, 0.04, 0.02], n=[1000, 2000], k=80, epsilon=1, n_jobs=1)
+    >>> [(row["n"], row["method"], round(row["suboptimality"], 6)) for row in found.rows]
+    [(1000, 'oracle', 0.005409), (1000, 'rollback', 0.019004), (2000, 'oracle', 0.003194), (2000, 'rollback', 0.008367)]
+    """
+    if (epsilon is None) == (gamma is None):
+        raise InvalidInputError("give either epsilon or gamma, as a number or a list of numbers")
+    budgets = [
+        Budget(epsilon=level, delta=part) if gamma is None else Budget.from_gamma(level, delta=part)
+        for level, part in product(_listed(epsilon if gamma is None else gamma), _listed(delta))
+    ]
+    settings = product(
+        _environments(environments).items(),
+        *map(_listed, (model, c_star, n, arms, k, choice)),
+        budgets,
+        *map(_listed, (learner, confidence, seed)),
+    )
+    methods = _methods(unlearners)
+    cells = [
+        Cell(
+            environment=environment,
+            model=data_model(kind, size, environment, coverage),
+            request=_request(which, count, how, environment),
+            unlearners=methods,
+            budget=budget,
+            learner=rule,
+            confidence=tau,
+            protocol=protocol,
+            datasets=datasets,
+            seed=start,
+            labels={} if label is None else {"environment": label},
+        )
+        for (label, environment), kind, coverage, size, which, count, how, budget, rule, tau, start in settings
+    ]
+    cells = list({cell.key: cell for cell in cells}.values())  # C* does not change the fixed model
+    store = CellStore(None if out is None else Path(out) / "cells.jsonl")
+    jobs = n_jobs or os.cpu_count() or 1
+    with workers(jobs if len(cells) > 1 else 1) as those:
+        return Sweep(tuple(run_cells(cells, store, those, _told if progress is True else progress or None)))
+
+
+def data_model(kind: str, n: int, environment: Environment, c_star: float) -> DataModel:
+    """The fixed model with about equal counts, or the distribution model with this coverage."""
+    if kind == "fixed":
+        return FixedSample.round_robin(n, environment.n_actions)
+    if kind != "distribution":
+        raise InvalidInputError(f"model must be 'fixed' or 'distribution'; got {kind!r}")
+    return DistributionModel.with_coverage(
+        n, n_actions=environment.n_actions, best=environment.best, c_star=c_star
+    )
+
+
+def _request(arms: Any, k: int, choice: Choice, environment: Environment) -> RequestModel:
+    if arms == "any":
+        return AcrossArms(k, choice)
+    which = arms if isinstance(arms, tuple) else (arms,)
+    if not all(isinstance(arm, int) and 0 <= arm < environment.n_actions for arm in which):
+        last = environment.n_actions - 1
+        raise InvalidInputError(f"arms must be from 0 to {last}, a tuple of them or 'any'; got {arms!r}")
+    return SeveralArms(dict.fromkeys(which, k), choice)
+
+
+def _environments(given: Any) -> dict[str | None, Environment]:
+    """Environments by label; without labels they are named by their means."""
+    if isinstance(given, Mapping):
+        return {str(label): _environment(each) for label, each in given.items()}
+    if isinstance(given, Environment) or all(isinstance(mean, Real) for mean in given):
+        return {None: _environment(given)}
+    each = [_environment(one) for one in given]
+    return {" ".join(f"{mean:g}" for mean in one.means): one for one in each}
+
+
+def _environment(given: Any) -> Environment:
+    return given if isinstance(given, Environment) else Environment.bernoulli(given)
+
+
+def _methods(given: Any) -> dict[str, Unlearner | None]:
+    """Unlearners by label; None deletes nothing."""
+    named = given if isinstance(given, Mapping) else {_name(each): each for each in _listed(given)}
+    if not isinstance(given, Mapping) and len(named) < len(_listed(given)):
+        raise InvalidInputError("unlearners of one kind need labels: {'tilt': Tilt(), 'tilt, insured': …}")
+    return {str(label): _unlearner(each) for label, each in named.items()}
+
+
+def _name(unlearner: Any) -> str:
+    return ORACLE if unlearner is None else getattr(unlearner, "name", unlearner)
+
+
+def _unlearner(given: Any) -> Unlearner | None:
+    if given is None or given == ORACLE:
+        return None
+    if isinstance(given, str):
+        if given not in UNLEARNERS:
+            raise InvalidInputError(f"unlearner must be {any_of([ORACLE, *UNLEARNERS])}; got {given!r}")
+        return UNLEARNERS[given]()
+    if not isinstance(given, Unlearner):
+        raise InvalidInputError(f"unlearners must be names, Unlearners or None; got {given!r}")
+    return given
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list of one value, or of the given ones; a tuple is one value (of `arms`)."""
+    if isinstance(value, str | tuple | Mapping) or not isinstance(value, Iterable):
+        return [value]
+    values = [each.item() if hasattr(each, "item") else each for each in value]
+    if not values:
+        raise InvalidInputError("a list of a sweep must not be empty")
+    return values
+
+
+def _told(done: int, total: int) -> None:
+    """Progress as a line on stderr."""
+    print(f"\r{done:,} of {total:,} settings", end="\n" if done == total else "", file=sys.stderr, flush=True)
