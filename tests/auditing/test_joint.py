@@ -35,8 +35,8 @@ from armnesia.auditing import joint
 from armnesia.auditing.joint import audited
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, UnsupportedError
-from armnesia.privacy import joint_loss
-from armnesia.unlearners.joint import reference_jointly, request_of, rows_of
+from armnesia.privacy import composed_delta, joint_loss, split_budget
+from armnesia.unlearners.joint import answers_jointly, reference_jointly, request_of, rows_of
 
 UNIT = 10**9
 LEARNER = LCB(confidence=0.01)
@@ -418,3 +418,62 @@ def test_what_is_printed_of_a_result_is_one_line_however_many_decisions() -> Non
         "Audit(holds=True, delta=0, smallest_epsilon=0, guarantee='(ε = 0, δ = 0) at"
     )
     assert max(len(repr(each)) for each in (found, found.release, single)) < 400
+
+
+def five_close_races() -> tuple[ArmStatistics, DeletionRequest]:
+    """Five decisions of counts (60, 60), in each of which 20 records of A are deleted."""
+    statistics = ArmStatistics(("A", "B"), np.full((5, 2), 60), np.tile([52, 54], (5, 1)) * UNIT)
+    deleted = ArmStatistics(("A", "B"), np.tile([20, 0], (5, 1)), np.tile([16, 0], (5, 1)) * UNIT)
+    return statistics, DeletionRequest(deleted, binary=True)
+
+
+@pytest.mark.parametrize("n_sharing", [-3, 0, 1, 4])
+def test_a_budget_is_not_shared_by_fewer_decisions_than_are_answered(n_sharing: int) -> None:
+    arguments = Tilt(), LEARNER, *five_close_races(), BUDGET
+    with pytest.raises(InvalidInputError, match=f"answered, 5; got {n_sharing}"):
+        answers_jointly(*arguments, n_sharing=n_sharing)
+    assert answers_jointly(*arguments, n_sharing=5).each == release_jointly(*arguments).each
+    assert answers_jointly(*arguments, n_sharing=7).each == split_budget(BUDGET, 7)
+
+
+def test_the_audit_sees_a_budget_that_was_shared_by_too_few() -> None:
+    """Each of five decisions has the whole of (1, 1e-5); δ is nearly the most of five such releases."""
+    statistics, request = five_close_races()
+    alone = Tilt().release(LEARNER, statistics, request, BUDGET)
+    found = replace(
+        release_jointly(Tilt(), LEARNER, statistics, request, BUDGET), release=alone, n_sharing=1, each=BUDGET
+    )
+    reference = reference_jointly(Tilt(), LEARNER, statistics, request, found)
+    wrong = audited(found, reference, BUDGET)
+    assert wrong.is_refuted
+    assert wrong.delta == pytest.approx(0.537, abs=5e-4)
+    most = composed_delta(epsilon_each=1.0, delta_each=1e-5, number=5, epsilon=1.0)
+    assert wrong.delta < most < wrong.delta + 1e-4
+    assert audit_jointly(Tilt(), LEARNER, statistics, request, BUDGET).holds
+
+
+@pytest.mark.parametrize("name", [name for name, kind in UNLEARNERS.items() if LEARNER.supports(kind.needs)])
+def test_frozen_penalties_are_those_of_the_touched_decisions(name: str) -> None:
+    """Every decision has lost other counts before; one decision, or some of them, lose records now."""
+    unlearner = UNLEARNERS[name]()
+    for touched in (1, 2, 4):
+        statistics, request = decisions(4, touched, touched=touched, one_arm=not unlearner.several_arms)
+        last = slice(None, None, -1)  # the decisions that lose records are the last ones
+        statistics, request = rows_of(statistics, last), request_of(request, last)
+        gone = np.array([[1, 0, 0], [9, 9, 200], [0, 60, 0], [40, 0, 5]])
+        stream = am.Stream(LEARNER, statistics, "frozen", gone)
+        released, _ = stream.forget_jointly(unlearner, request, BUDGET)
+        found = audit_jointly(unlearner, stream.current_learner, statistics, request, BUDGET)
+        assert found.holds
+        changes = 0.0
+        for row in range(4):
+            own = LEARNER.with_frozen_penalty(gone[row])
+            one = rows_of(statistics, row), request_of(request, row)
+            alone = audit(unlearner, own, *one, found.release.each)
+            assert released.probabilities[row] == pytest.approx(alone.release.probabilities, abs=1e-15)
+            assert found.release.probabilities[row] == pytest.approx(alone.release.probabilities, abs=1e-15)
+            assert found.reference[row] == pytest.approx(alone.reference, abs=1e-15)
+            changes += 1 - alone.release.probabilities[own.decide(one[0]).index]
+        compared = compare_jointly(stream.current_learner, statistics, request, BUDGET)
+        (one_of_them,) = (each for each in compared if each.name == name)
+        assert one_of_them.changes == pytest.approx(changes, abs=1e-12)

@@ -124,6 +124,13 @@ class Learner(ABC):
         """The learner without a frozen penalty."""
         return self
 
+    def for_rows(self, rows: IntArray, shape: tuple[int, ...], arms: IntArray | None = None) -> Self:
+        """The learner for these data sets of a batch whose counts have this shape, and for some arms of each.
+
+        `arms` has a row for each of the data sets; None stands for all arms.
+        """
+        return self
+
     def with_frozen_penalty(self, deleted_counts: ArrayLike) -> "Learner":
         """The learner with the penalties of N + `deleted_counts` records per arm; see `FrozenPenalty`."""
         raise UnsupportedError(

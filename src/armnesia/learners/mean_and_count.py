@@ -6,7 +6,7 @@ What they say about their scores decides which unlearners work with them: frozen
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,15 +58,6 @@ class MeanAndCountLearner(Learner):
         high = self.lower_bounds(np.minimum(means + spread, 1.0), counts, n_actions)
         low = self.lower_bounds(np.maximum(means - spread, 0.0), counts, n_actions)
         return np.asarray((high - low) / 2)
-
-    def for_rows(
-        self, rows: IntArray, shape: tuple[int, ...], arms: IntArray | None = None
-    ) -> "MeanAndCountLearner":
-        """The learner for these data sets of a batch whose counts have this shape, and for some arms of each.
-
-        `arms` has a row for each of the data sets; None stands for all arms.
-        """
-        return self
 
     def with_frozen_penalty(self, deleted_counts: ArrayLike) -> "FrozenPenalty":
         """The learner with the penalties of N + `deleted_counts` records per arm; replaces earlier counts.
@@ -181,9 +172,7 @@ class FrozenPenalty(PenaltyLearner):
         """The inner learner with these counts instead."""
         return self.inner.with_frozen_penalty(deleted_counts)
 
-    def for_rows(
-        self, rows: IntArray, shape: tuple[int, ...], arms: IntArray | None = None
-    ) -> MeanAndCountLearner:
+    def for_rows(self, rows: IntArray, shape: tuple[int, ...], arms: IntArray | None = None) -> Self:
         """With the counts of these data sets, if every data set has its own, or of some arms of each.
 
         >>> from armnesia import LCB

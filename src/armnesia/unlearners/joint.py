@@ -101,14 +101,12 @@ def release_jointly(
     *,
     composition: Composition = "best",
     over: Over = "touched",
-    n_sharing: int | None = None,
 ) -> JointRelease:
     """Forget a request in all decisions, the first axis, so that all releases together are (ε, δ).
 
     Decisions that lose no records keep their arm, unless the unlearner conceals which they are. Unlearners
     that add Gaussian noise are composed as Gaussian mechanisms, with √d times the noise of the whole budget;
-    the budget of the others is split by `composition` (see `split_budget`). If these decisions are a part of
-    those that a request touches, `n_sharing` is the number of all that share the budget.
+    the budget of the others is split by `composition` (see `split_budget`).
 
     The keys of the decisions are public, like the actions. Except at level `retained`, so is which decisions
     lose how many records of each arm: where keys describe people, it tells their country or age group.
@@ -131,14 +129,7 @@ def release_jointly(
     probabilities = decision_distribution(learner, statistics)
     branches = np.full(len(probabilities), Branch.UNCHANGED, dtype=object)
     answers = answers_jointly(
-        unlearner,
-        learner,
-        statistics,
-        request,
-        budget,
-        composition=composition,
-        over=over,
-        n_sharing=n_sharing,
+        unlearner, learner, statistics, request, budget, composition=composition, over=over
     )
     if answers.release is not None:
         probabilities[answers.answered] = answers.release.probabilities
@@ -174,18 +165,27 @@ def answers_jointly(
     over: Over = "touched",
     n_sharing: int | None = None,
 ) -> Answers:
-    """The part of `release_jointly` that needs the unlearner; its time depends on the touched decisions."""
+    """The part of `release_jointly` that needs the unlearner; its time depends on the touched decisions.
+
+    If these decisions are a part of those that a request touches, `n_sharing` is the number of all of them.
+    """
     check_decisions(statistics, request)
     touched = ~request.is_empty
     every = _shares_over_all(unlearner, over)
-    number = (len(touched) if every else int(touched.sum())) if n_sharing is None else n_sharing
+    rows = np.arange(len(touched)) if every else np.flatnonzero(touched)
+    number = rows.size if n_sharing is None else n_sharing
+    if number < rows.size:
+        raise InvalidInputError(
+            f"n_sharing must be at least the number of decisions that are answered, {rows.size};"
+            f" got {n_sharing}"
+        )
     each = budget_of_each(unlearner, budget, number, composition)
     guarantee = joint_guarantee(unlearner, request, budget, number, composition)
     guarantee = replace(guarantee, reveals=learner.reveals, is_joint=True)
-    rows = np.arange(len(touched)) if every else np.flatnonzero(touched)
     release = None
     if rows.size:
-        release = unlearner.release(learner, rows_of(statistics, rows), request_of(request, rows), each)
+        own = learner.for_rows(rows, statistics.counts.shape)
+        release = unlearner.release(own, rows_of(statistics, rows), request_of(request, rows), each)
     return Answers(guarantee=guarantee, each=each, n_sharing=number, answered=rows, release=release)
 
 
@@ -197,14 +197,15 @@ def reference_jointly(
     found: JointRelease,
 ) -> FloatArray:
     """The distributions in the world without the records, given what the level sees, in all decisions."""
-    rows = found.answered
-    before, deleted = rows_of(statistics, rows), request_of(request, rows)
-    decision = learner.decide(before)
     reference = decision_distribution(learner, statistics)  # the same in both worlds where nothing is deleted
+    rows = found.answered
     if not rows.size:
         return reference
+    before, deleted = rows_of(statistics, rows), request_of(request, rows)
+    own = learner.for_rows(rows, statistics.counts.shape)
+    decision = own.decide(before)
     reference[rows] = unlearner.reference(
-        learner,
+        own,
         before.without(deleted),
         found.each,
         shape=deleted.counts if unlearner.level.sees_shape else None,

@@ -20,6 +20,9 @@ from armnesia.privacy import Budget
 from armnesia.unlearners.base import Branches, Unlearner, decision_distribution
 from armnesia.unlearners.noisy_argmax import noisy_argmax
 
+_ROUNDING = 2.0**-49
+"""Scores of the same arm in both worlds, and their sensitivity, are rounded by less, per unit of 1 + b."""
+
 
 @dataclass(frozen=True, eq=False)
 class NoisePlan:
@@ -97,17 +100,23 @@ class NoiseBasedUnlearner(Unlearner):
         decision: Decision | None,
         budget: Budget,
     ) -> NoisePlan:
-        """The plan without noise where no records are left; infinite noise is refused."""
+        """The plan without noise where no records are left, and with noise for the rounding of the scores.
+
+        With many records, a deletion moves a score by less than its rounding does; the noise hides both.
+        Infinite noise is refused.
+        """
         plan = self.plan(learner, counts, deleted, decision, budget)
-        data_left = (counts - deleted).sum(axis=-1, keepdims=True) > 0
-        plan = replace(plan, noised=plan.noised & data_left, sigma=np.where(data_left, plan.sigma, 0.0))
-        if math.isinf(budget.gamma) and plan.noised.any():
+        left = counts - deleted
+        noised = plan.noised & (left.sum(axis=-1, keepdims=True) > 0)
+        if math.isinf(budget.gamma) and noised.any():
             raise InvalidInputError(
                 f"{self.name} adds Gaussian noise, and this budget (epsilon = {budget.epsilon:g},"
                 f" delta = {budget.delta:g}) needs an infinite amount; choose delta > 0 and a finite gamma,"
                 " or an unlearner that needs no noise, such as rollback"
             )
-        return plan
+        rounding = _ROUNDING * (1 + learner.penalty(np.maximum(left, 1), counts.shape[-1]))
+        gamma = np.where(noised, budget.gamma, 0.0) * np.sqrt(noised.sum(axis=-1, keepdims=True))
+        return replace(plan, noised=noised, sigma=np.where(noised, plan.sigma, 0.0) + gamma * rounding)
 
 
 def winner_distribution(

@@ -23,7 +23,14 @@ from armnesia.learners.mean_and_count import checked_deleted_counts
 from armnesia.privacy import Budget, Level
 from armnesia.unlearners import JointRelease, Release, Unlearner, release_jointly
 from armnesia.unlearners.base import Branch, decision_distribution
-from armnesia.unlearners.joint import budget_of_each, check_decisions, joint_guarantee, request_of, rows_of
+from armnesia.unlearners.joint import (
+    answers_jointly,
+    budget_of_each,
+    check_decisions,
+    joint_guarantee,
+    request_of,
+    rows_of,
+)
 from armnesia.unlearners.tilt_reference import insured_text
 
 Penalty: TypeAlias = Literal["retained", "frozen"]
@@ -225,11 +232,12 @@ class Stream:
             part = self._part(kept, arms)
             probabilities[np.ix_(kept, arms)] = decision_distribution(part.current_learner, part.statistics)
             part, own = self._part(answered, arms), _request_on(request_of(seen, answered), arms)
-            found = release_jointly(
+            found = answers_jointly(
                 unlearner, part.current_learner, part.statistics, own, budget, n_sharing=number
-            )
-            probabilities[np.ix_(answered, arms)] = found.probabilities
-            branches[answered] = found.release.branch
+            ).release
+            if found is not None:
+                probabilities[np.ix_(answered, arms)] = found.probabilities
+                branches[answered] = found.branch
         each = budget_of_each(unlearner, budget, number, "best")
         reveals = self.learner.reveals
         guarantee = joint_guarantee(unlearner, seen, budget, number, "best")
