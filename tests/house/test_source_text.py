@@ -38,6 +38,16 @@ NEED_NO_EXAMPLE = {
 }
 
 
+REFUTED = re.compile(
+    r"as if (?:only the other records|these records had never|(?:they had )?never (?:been )?there)"
+    r"|other records alone (?:would )?give|in (?:the|a) world without (?:the records|U)\b"
+    r"|[Rr]equests do not compose\b|\(kε, ?kδ\)"
+    r"|suspicion of 50|without the deleted rewards with odds"
+    r"|stricter guarantee than Algorithm 2"
+)
+"""Sentences about guarantees that are false, or true of rollback only: docs/guarantees.md says what holds."""
+
+
 def tracked_files() -> list[Path]:
     try:
         listing = subprocess.run(
@@ -110,3 +120,31 @@ def test_the_exceptions_are_still_exceptions() -> None:
         if "enumeration" in NEED_NO_EXAMPLE[name]:
             assert inspect.isclass(thing)
             assert issubclass(thing, Enum)
+
+
+def test_no_refuted_sentence_about_guarantees_comes_back() -> None:
+    told = [
+        file
+        for file in tracked_files()
+        if file.suffix in {".py", ".md", ".html"}
+        and file.relative_to(ROOT).parts[0] not in {"tests", "CHANGELOG.md"}
+    ]
+    assert len(told) > 500
+    found = {str(file): REFUTED.findall(" ".join(text_of(file).split())) for file in told}
+    assert {file: sentences for file, sentences in found.items() if sentences} == {}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "as if only the other records had been there",
+        "decided exactly as if these records had never been here",
+        "the decision that the other records alone would give",
+        "the released arm in the world without the records",
+        "who is forgotten by k requests at (ε, δ) each has (kε, kδ)",
+        "a suspicion of 50 % becomes at most 73 %",
+        "both under a stricter guarantee than Algorithm 2",
+    ],
+)
+def test_a_refuted_sentence_is_found(sentence: str) -> None:
+    assert REFUTED.search(sentence)

@@ -14,8 +14,8 @@ def test_levels_run_from_the_strictest_to_the_emptiest() -> None:
 
 
 def test_a_level_says_what_is_not_forgotten() -> None:
-    assert Level.RETAINED.meaning.startswith("as if only the other records had been there; ")
-    assert Level.RETAINED.meaning.endswith("those collected because of an earlier decision stay")
+    assert Level.RETAINED.meaning.startswith("the deleted records are forgotten, their number too; ")
+    assert Level.RETAINED.meaning.endswith("records that exist because of an earlier decision stay")
     assert "how many records of each arm were deleted is not" in Level.REQUEST_SHAPE.meaning
     assert "only up to the decision made with them" in Level.ORIGINAL_DECISION.meaning
     assert len({level.meaning for level in Level}) == len(Level)
@@ -25,7 +25,10 @@ def test_a_level_says_what_is_not_forgotten() -> None:
 def test_a_guarantee_in_words(level: Level) -> None:
     """At ε = 3 it said the same as at (0, 0)."""
     guarantee = Guarantee(1.0, 1e-5, level)
-    assert str(guarantee) == f"(ε = 1, δ = 1e-05) at level {level.value}: up to (ε, δ), {level.meaning}"
+    assert str(guarantee) == (
+        f"(ε = 1, δ = 1e-05) at level {level.value}: up to (ε, δ), {level.meaning};"
+        " two possible contents of the request differ by at most (ε = 2, δ = 3.72e-05)"
+    )
     for epsilon, delta in ((3.0, 0.0), (0.0, 1e-9)):
         assert Guarantee(epsilon, delta, level).meaning == f"up to (ε, δ), {level.meaning}"
     assert Guarantee(0.0, 0.0, level).meaning == level.meaning
@@ -38,9 +41,9 @@ def test_a_guarantee_of_several_decisions_says_that_their_keys_are_not_concealed
         Guarantee(1.0, 1e-5, level, is_joint=True)
         for level in (Level.REQUEST_SHAPE, Level.ORIGINAL_DECISION, Level.RETAINED)
     )
-    assert str(shape).endswith("how many records of each arm in each decision were deleted is not")
+    assert shape.meaning.endswith("how many records of each arm in each decision were deleted is not")
     assert shape.to_dict()["meaning"] == shape.meaning
-    assert str(decision).endswith("and the number of records deleted in each of them are not")
+    assert decision.meaning.endswith("and the number of records deleted in each of them are not")
     assert retained.meaning == f"up to (ε, δ), {Level.RETAINED.meaning}"
 
 

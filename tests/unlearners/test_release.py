@@ -73,8 +73,8 @@ def test_repr_shows_probabilities_branch_and_guarantee() -> None:
     release = Rollback().release(LCB(confidence=0.1), statistics, request, Budget(epsilon=1, delta=0))
     assert repr(release) == (
         "Release({'x': 1.0, ('y', 2): 0.0}, branch='rollback',"
-        " guarantee='(ε = 0, δ = 0) at level retained: as if only the other records had been there;"
-        " those collected because of an earlier decision stay')"
+        " guarantee='(ε = 0, δ = 0) at level retained: the deleted records are forgotten, their number too;"
+        " records that exist because of an earlier decision stay')"
     )
 
 

@@ -10,8 +10,8 @@ from armnesia.vault.ledger import certificate_text
 from tests.databases import fresh_place
 from tests.vault.raw_vaults import filled
 
-FORMER = "(ε = 3, δ = 1e-05) at level retained: as if only the other records had been there"
-NOW = "(ε = 3, δ = 1e-05) at level retained: up to (ε, δ), as if only the other records had been there"
+FORMER = "(ε = 3, δ = 1e-05) at level retained: the deleted records are forgotten"
+NOW = "(ε = 3, δ = 1e-05) at level retained: up to (ε, δ), the deleted records are forgotten"
 
 
 def test_a_certificate_in_former_words_stays_valid_and_is_issued_again_in_them(
@@ -30,7 +30,7 @@ def test_a_certificate_in_former_words_stays_valid_and_is_issued_again_in_them(
         new = vault.forget(users=["bob"]).certificate
         assert FORMER in old.body["claims"]["guarantee"]
         assert NOW in new.body["claims"]["guarantee"]
-        assert "retained: up to (ε, δ), as if" in new.body["claims"]["level"]
+        assert "retained: up to (ε, δ), the deleted" in new.body["claims"]["level"]
         assert old.verify(vault.public_keys()) == new.verify(vault.public_keys()) == []
         assert vault.certificate(users=["ann"]).body["claims"] == old.body["claims"]
         vault.rotate_signing_key(compromised_since=1)

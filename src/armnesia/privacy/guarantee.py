@@ -10,7 +10,7 @@ from armnesia.privacy.curve import check_delta, check_epsilon
 
 
 class Level(StrEnum):
-    """What a reference without the deleted records is allowed to see, strictest level first.
+    """What the reference of a guarantee is computed from, strictest level first.
 
     At every level it also sees the public configuration: the actions, the reward range, the confidence τ.
     """
@@ -54,14 +54,16 @@ class Level(StrEnum):
         """What the level forgets, in words.
 
         >>> Level.RETAINED.meaning
-        'as if only the other records had been there; those collected because of an earlier decision stay'
+        'the deleted records are forgotten, their number too; records that exist because of an earlier
+        decision stay'
         """
         return _MEANINGS[self]
 
 
 _MEANINGS = {
     Level.RETAINED: (
-        "as if only the other records had been there; those collected because of an earlier decision stay"
+        "the deleted records are forgotten, their number too;"
+        " records that exist because of an earlier decision stay"
     ),
     Level.REQUEST_SHAPE: "the rewards are forgotten; how many records of each arm were deleted is not",
     Level.ORIGINAL_DECISION: (
@@ -84,12 +86,17 @@ _JOINT_MEANINGS = {  # in which decisions records were deleted is part of a requ
 class Guarantee:
     """The release is (ε, δ)-indistinguishable from a reference that sees only what `level` allows.
 
-    The reference has the same other records. Records that were collected while a decision was served that had
-    seen the deleted ones stay, and which arms they are of may depend on the deleted ones.
+    The reference is computed from the other records, so nobody can tell what the deleted ones were. It is not
+    what retraining on the other records would serve; only rollback guarantees that. Records that were
+    collected while a decision was served that had seen the deleted ones stay, and which arms they are of may
+    depend on the deleted ones.
 
     >>> print(Guarantee(0.0, 0.0, Level.RETAINED))
-    (ε = 0, δ = 0) at level retained: as if only the other records had been there; those collected
+    (ε = 0, δ = 0) at level retained: the deleted records are forgotten, their number too; records that exist
     because of an earlier decision stay
+    >>> print(Guarantee(1.0, 1e-5, Level.REQUEST_SHAPE))
+    (ε = 1, δ = 1e-05) at level request_shape: up to (ε, δ), the rewards are forgotten; how many records of
+    each arm were deleted is not; two possible contents of the request differ by at most (ε = 2, δ = 3.72e-05)
     """
 
     epsilon: float
@@ -121,6 +128,20 @@ class Guarantee:
         return meaning if self.epsilon == self.delta == 0 else f"up to (ε, δ), {meaning}"
 
     @property
+    def between_contents(self) -> tuple[float, float]:
+        """(2ε, (1 + e^ε)·δ): how far the releases for two possible contents of the request may lie apart.
+
+        Both lie within (ε, δ) of one reference, since the level sees no difference between them. So whoever
+        holds them for equally likely is at most e^{2ε}/(1 + e^{2ε}) sure after the release, except with
+        probability δ: 88 % at ε = 1. This is attained while δ ≤ 1/(2 + e^ε).
+
+        >>> Guarantee(1.0, 1e-5, Level.REQUEST_SHAPE).between_contents
+        (2.0, 3.718...e-05)
+        """
+        factor = math.exp(min(self.epsilon, 700.0))
+        return 2 * self.epsilon, min(1.0, (1 + factor) * self.delta)
+
+    @property
     def is_vacuous(self) -> bool:
         """Whether every release satisfies it."""
         return math.isinf(self.epsilon) or self.delta == 1
@@ -136,11 +157,21 @@ class Guarantee:
             "delta": self.delta,
             "level": str(self.level),
             "meaning": self.meaning,
+            "between_contents": dict(zip(("epsilon", "delta"), self.between_contents, strict=True)),
             "reveals": self.reveals or None,
         }
 
     def __str__(self) -> str:
-        numbers = f"(ε = {self.epsilon:.6g}, δ = {self.delta:.3g}) at level {self.level}"
+        level = f"{_numbers(self.epsilon, self.delta)} at level {self.level}"
         if self.is_vacuous:
-            return f"{numbers}: promises nothing"
-        return "; ".join([f"{numbers}: {self.meaning}", *([self.reveals] if self.reveals else [])])
+            return f"{level}: promises nothing"
+        parts = [f"{level}: {self.meaning}"]
+        if self.epsilon or self.delta:
+            parts.append(
+                f"two possible contents of the request differ by at most {_numbers(*self.between_contents)}"
+            )
+        return "; ".join([*parts, *([self.reveals] if self.reveals else [])])
+
+
+def _numbers(epsilon: float, delta: float) -> str:
+    return f"(ε = {epsilon:.6g}, δ = {delta:.3g})"

@@ -96,8 +96,9 @@ class Release:
 class Unlearner(ABC):
     """Forgets records at a stated level, with as little loss of decision quality as possible.
 
-    `release` is the distribution of π′(U, π(D), T(D)); `reference` that of π′(∅, π(D∖U), T(D∖U)), computed
-    from what the level lets a reference see. The audit compares the two.
+    `release` is the distribution of π′(U, π(D), T(D)). `reference` is the distribution that the guarantee
+    compares it with, computed from D∖U and what else the level lets it see. It need not be what retraining on
+    D∖U would serve; it is for rollback. The audit compares the two.
 
     A subclass is a frozen dataclass. It implements `answer` and `reference_probabilities`; the checks, the
     case of no records left and the label of an empty request are here.
@@ -203,7 +204,7 @@ class Unlearner(ABC):
         original_decision: Decision | None,
         budget: Budget,
     ) -> FloatArray:
-        """The distribution of the released arm in the world without the records.
+        """The distribution that the guarantee compares a release with.
 
         `shape` and `original_decision` are what the level sees: at level `retained` the shape is all zeros,
         below `original_decision` the decision is None.
@@ -248,7 +249,7 @@ class Unlearner(ABC):
         shape: IntArray | None = None,
         original_decision: Decision | None = None,
     ) -> FloatArray:
-        """The exact distribution in the world without the records, given what the level lets it see.
+        """The exact distribution that the guarantee compares a release with, given what the level sees.
 
         `shape` is the number of deleted records per arm (levels `request_shape` and `original_decision`),
         `original_decision` is π(D) (level `original_decision`). What the level does not see is ignored.

@@ -122,7 +122,8 @@ def release_jointly(
     (array([[0.622, 0.378], [1. , 0. ], [0.771, 0.229]]), 2, Budget(epsilon=0.5, delta=5e-06))
     >>> print(found.guarantee)
     (ε = 1, δ = 1e-05) at level request_shape: up to (ε, δ), the rewards are forgotten; how many records of
-    each arm in each decision were deleted is not
+    each arm in each decision were deleted is not; two possible contents of the request differ by at most
+    (ε = 2, δ = 3.72e-05)
     """
     check_arguments(learner, statistics, request, budget)
     check_decisions(statistics, request)
@@ -196,7 +197,7 @@ def reference_jointly(
     request: DeletionRequest,
     found: JointRelease,
 ) -> FloatArray:
-    """The distributions in the world without the records, given what the level sees, in all decisions."""
+    """The distributions that the guarantee compares the releases with, given what the level sees."""
     reference = decision_distribution(learner, statistics)  # the same in both worlds where nothing is deleted
     rows = found.answered
     if not rows.size:

@@ -3,9 +3,9 @@
 Each request is handled once: the arm is released by an unlearner, then the statistics are rolled back
 exactly. So a deleted record influences the one release that answers its deletion, by at most (ε, δ), and
 nothing later: everything later is computed from the records that are left (and, with a frozen penalty, from
-the number of deleted records). Requests do not compose; requests that arrive together are one request; later
-requests may be chosen by looking at the release. Records that were collected while a decision was served that
-had seen the deleted ones stay in the log.
+the number of deleted records). Requests of different people do not compose; requests that arrive together
+are one request; later requests may be chosen by looking at the release. Records that were collected while a
+decision was served that had seen the deleted ones stay in the log.
 """
 
 from collections.abc import Iterator

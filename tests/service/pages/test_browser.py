@@ -206,7 +206,7 @@ def _search_check_and_explore(watched: Watched) -> None:
     for _ in range(10):
         page.keyboard.press("ArrowRight")
     page.wait_for_function("before => document.querySelector('#explored').innerText !== before", arg=before)
-    page.wait_for_selector("text=7.39 to 1")
+    page.wait_for_selector("text=54.6 to 1")
     assert page.inner_text("output[for=epsilon]") == "2"
     assert page.locator("#curve canvas").count() == 1
 

@@ -13,7 +13,7 @@ from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.messages import counted
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LEARNERS
-from armnesia.privacy import Level
+from armnesia.privacy import Guarantee, Level
 from armnesia.unlearners import UNLEARNERS
 
 
@@ -69,12 +69,17 @@ def levels(
         "branches": branches,
         "levels": rows,
     }
+    needs_budget = method.needs_budget
+    claimed = Guarantee(
+        budget.epsilon if needs_budget else 0.0, budget.delta if needs_budget else 0.0, method.level
+    )
     title = f"{unlearner} at ε = {budget.epsilon:.6g}, δ = {budget.delta:.3g}"
     taken = ", ".join(f"{branch}: {times}" for branch, times in branches.items())
     print_result(
         result,
         as_json,
         table(title, ["level", "smallest δ", "holds", ""], [row.values() for row in rows]),
+        f"Claimed: {claimed}.",
         f"All data sets of two arms with up to {counted(max_count, 'record')} per arm."
         f" Branches taken: {taken}.",
         "A level that fails here is refuted. One that holds is confirmed for these data sets only; where no"

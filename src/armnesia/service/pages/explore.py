@@ -15,7 +15,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import LCB
-from armnesia.privacy import Budget, privacy_curve
+from armnesia.privacy import Budget, Guarantee, Level, privacy_curve
 from armnesia.service.pages.preview import METHOD_WORDS, guarantee_sentence
 from armnesia.service.pages.routing import PageRoute, needs
 from armnesia.service.pages.templating import is_part, rendered
@@ -64,16 +64,17 @@ async def explore(
     epsilon, delta = round(epsilon, 1), float(round(delta))
     async with request.app.state.exploring:  # however many people move sliders, others do not wait
         found = await asyncio.to_thread(_explored, epsilon, delta, share, records)
+    between, chance = Guarantee(epsilon, 10**delta, Level.REQUEST_SHAPE).between_contents
     values = {
         "epsilon": epsilon,
         "exponent": delta,
-        "delta": 10**delta,
         "share": share,
         "records": records,
         "choices": _RECORDS,
         "means": _MEANS,
         "found": found,
-        "factor": math.exp(epsilon),
+        "odds": math.exp(between),
+        "chance": chance,
     }
     return rendered(request, "parts/explored.html" if is_part(request) else "explore.html", values)
 

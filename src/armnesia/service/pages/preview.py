@@ -175,11 +175,11 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
     """What a guarantee says, in one plain sentence.
 
     >>> print(guarantee_sentence(Guarantee(0.0, 0.0, Level.RETAINED)))
-    What is served afterwards is decided exactly as if these records had never been here.
+    What is served afterwards says nothing of these records, nor of how many they were.
     >>> print(guarantee_sentence(Guarantee(1.0, 1e-5, Level.REQUEST_SHAPE)))
-    Nobody can tell what is served afterwards from what would be served without the deleted rewards with odds
-    better than 2.72 to 1 (ε = 1), but for a chance of 1e-05 (δ); how many records of each arm were deleted is
-    not concealed.
+    What is served afterwards does not tell two possible contents of these records apart with odds better than
+    7.39 to 1 (at ε = 1), but for a chance of 3.7e-05 (at δ = 1e-05); how many records of each arm were
+    deleted is not concealed.
     """
     open_shape = {
         Level.RETAINED: "",
@@ -190,17 +190,17 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
     }[guarantee.level]
     if guarantee.epsilon == guarantee.delta == 0:
         if not open_shape:
-            return "What is served afterwards is decided exactly as if these records had never been here."
+            return "What is served afterwards says nothing of these records, nor of how many they were."
         return f"What is served afterwards says nothing of the deleted rewards; {open_shape}."
     if guarantee.is_vacuous:
         return "This budget guarantees nothing."
-    odds = math.exp(min(guarantee.epsilon, 700.0))
-    chance = f", but for a chance of {guarantee.delta:.2g} (δ)" if guarantee.delta else ""
-    without = "these records" if guarantee.level is Level.RETAINED else "the deleted rewards"
+    epsilon, delta = guarantee.between_contents
+    odds = f"{math.exp(min(epsilon, 700.0)):.3g} to 1 (at ε = {guarantee.epsilon:.3g})"
+    chance = f", but for a chance of {delta:.2g} (at δ = {guarantee.delta:.2g})" if delta else ""
     more = f"; {open_shape}" if open_shape else ""
     return (
-        f"Nobody can tell what is served afterwards from what would be served without {without} with odds"
-        f" better than {odds:.3g} to 1 (ε = {guarantee.epsilon:.3g}){chance}{more}."
+        "What is served afterwards does not tell two possible contents of these records apart with odds"
+        f" better than {odds}{chance}{more}."
     )
 
 

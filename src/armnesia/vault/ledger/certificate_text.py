@@ -67,7 +67,8 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
     ... }
     >>> print(claims_of("forget", facts)["guarantee"])
     the arm served after the deletion, "B", was drawn once by rollback, with (ε = 0, δ = 0) at level retained:
-    as if only the other records had been there; those collected because of an earlier decision stay
+    the deleted records are forgotten, their number too; records that exist because of an earlier decision
+    stay
     """
     if kind not in CERTIFIED:
         raise InvalidInputError(f"the entry of a certificate must be {' or '.join(CERTIFIED)}; got {kind!r}")

@@ -46,7 +46,7 @@ def restore(
 
     The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
     certificates and suppression list brought up to date. If that changes the statistics, the learner decides
-    again from what is left, which is rollback: as if only the other records had been there.
+    again from what is left, which is rollback.
 
     A copy whose rows or state were changed by something else is refused, unless it is accepted `as_it_is`:
     then its records are counted again, and the ledger says so.
