@@ -6,10 +6,13 @@ The data flow, one call per step: log → `ArmStatistics` → `learner.decide` �
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from armnesia.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from armnesia import datasets
+    from armnesia import paper as paper
+    from armnesia import simulation as simulation
+    from armnesia import theory as theory
     from armnesia.auditing import (
         Audit,
         Comparison,
@@ -90,7 +93,10 @@ else:
         "armnesia.unlearners.stream": "Stream",
     }
     _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
-    _PACKAGES = {"auditing", "core", "datasets", "joining", "learners", "logs", "privacy", "unlearners"}
+    _PACKAGES = {
+        *("auditing", "core", "datasets", "joining", "learners", "logs", "paper", "privacy", "simulation"),
+        *("theory", "unlearners"),
+    }
 
     def __getattr__(name):
         if name in _PACKAGES:

@@ -24,7 +24,8 @@ def static_imports() -> dict[str, str]:
 
 
 def test_both_lists_and_all_have_the_same_names() -> None:
-    assert static_imports() == {**MODULE_OF, "datasets": "armnesia"}
+    unlisted = dict.fromkeys(("datasets", "paper", "simulation", "theory"), "armnesia")
+    assert static_imports() == {**MODULE_OF, **unlisted}
     assert sorted(armnesia.__all__) == sorted({*MODULE_OF, "datasets"})
 
 
@@ -55,6 +56,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "from armnesia import *; LCB, read_log, datasets.flights",
         "import armnesia as am; am.LCB, am.privacy.Budget, am.datasets.flights",
         "import armnesia.logs; armnesia.logs.read_log, armnesia.Tilt",
+        "import armnesia as am; am.simulation.evaluate, am.theory.bounds, am.paper.reproduce.reproduce",
     ],
 )
 def test_names_are_found_in_a_fresh_interpreter(program: str) -> None:

@@ -32,6 +32,7 @@ NEED_NO_EXAMPLE = {
     "Level": "an enumeration",
     "Comparison": "a result: shown where `compare` is",
     "Release": "a result: shown where the unlearners are",
+    "Sweep": "a result: shown where `sweep` is",
     "Unlearner": "abstract: shown by its subclasses",
     "Witness": "a part of a result",
     "privacy_curve": "makes a `PrivacyCurve`, whose examples all begin with it",

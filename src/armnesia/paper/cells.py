@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from armnesia import __version__
+from armnesia.core.version import __version__
 from armnesia.paper.protocol import paper_protocol
 from armnesia.paper.settings import DELTA, ENVIRONMENT, unlearner_named
 from armnesia.privacy import Budget

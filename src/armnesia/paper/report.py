@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armnesia import __version__
 from armnesia.core.files import atomic_write
+from armnesia.core.version import __version__
 from armnesia.paper.section import FAILS, HOLDS, WITHIN_ERROR, Section, Table
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armnesia import __version__
 from armnesia.core.errors import InvalidInputError, MissingExtraError
 from armnesia.core.files import atomic_write
 from armnesia.core.messages import any_of
+from armnesia.core.version import __version__
 from armnesia.learners import Learner
 from armnesia.privacy import Budget
 from armnesia.simulation.environment import Environment
