@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from armnesia.theory import Bound, Form, adaptive_distribution, imitation_distribution, lcb_distribution
+from armnesia.theory import (
+    Bound,
+    Form,
+    adaptive_distribution,
+    imitation_distribution,
+    lcb_distribution,
+    rollback_distribution,
+)
 from armnesia.unlearners.calibration import Threshold
 from tests.theory import worlds
 from tests.theory.domination import Case, check, informative
@@ -64,6 +71,20 @@ def adaptive_truths(threshold: Threshold) -> Sequence[tuple[float, int, float, f
         limit = partial(limit_of, threshold=threshold)
         found.append((c_star, k, gamma, worlds.distribution_loss(N, 1 / c_star, world, gamma, limit)))
     return found
+
+
+def rollback_cases(form: Form) -> Iterator[Case]:
+    """Points of the best arm and of another one are deleted; the best arm may lose all."""
+    for c_star, deleted, other, share in product((4, 10), (0.1, 0.6), (0, 200), (0.5, 0.8)):
+        k = int(deleted * N / c_star)
+        gap = share * advantage(int(N / c_star), k)
+
+        def world(n_arm: int, k: int = k, other: int = other, gap: float = gap) -> World:
+            plain = world_with(n_arm, mean=0.95, other=0.95 - gap, k=k)
+            return replace(plain, deleted=(plain.deleted[0], min(other, plain.counts[1]), 0))
+
+        truth = worlds.distribution_loss(N, 1 / c_star, world, 0.0, lambda _: 0.0)
+        yield rollback_distribution(n=N, c_star=c_star, k=k, m=3, form=form), truth, 0.95
 
 
 @cache
@@ -121,6 +142,11 @@ def test_lcb(form: Form) -> None:
     check(list(lcb_cases(form)), least=6, tight=1 / 5 if form == "exact" else 1 / 8)
 
 
+@pytest.mark.parametrize("form", ["derived", "exact"])
+def test_rollback_of_several_arms(form: Form) -> None:
+    check(list(rollback_cases(form)), least=4, tight=1 / 5 if form == "exact" else 1 / 8)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("threshold", ["exact", "paper"])
@@ -173,7 +199,12 @@ def test_the_printed_imitation_bound_is_vacuous_from_1_072_on() -> None:
 @pytest.mark.parametrize("form", ["derived", "exact"])
 def test_the_check_sees_a_bound_that_is_too_small(form: Form) -> None:
     """The planted fault: an eighth of each bound."""
-    for cases in (lcb_cases(form), adaptive_cases(form, "exact"), other_arm_cases(form)):
+    for cases in (
+        lcb_cases(form),
+        rollback_cases(form),
+        adaptive_cases(form, "exact"),
+        other_arm_cases(form),
+    ):
         smaller = [(Bound(b.name, b.value / 8, (), b.reference, b.kind), t, gap) for b, t, gap in cases]
         with pytest.raises(AssertionError):
             check(smaller, least=1, tight=0)

@@ -6,7 +6,6 @@ from itertools import product
 from typing import get_args
 
 import pytest
-from scipy.stats import binom
 
 from armnesia.theory import Bound, Form, adaptive_fixed, lcb_fixed, mixing_fixed, multi_source_fixed
 from tests.theory import worlds
@@ -178,14 +177,11 @@ def test_a_third_of_the_noise_term_would_be_too_small() -> None:
 
 def test_rolling_back_a_worse_arm_may_be_worse_than_no_deletion() -> None:
     """The paper: "the expected sub-optimality cannot be worse than that of the learning algorithm"."""
-    tau, gap = 1 / 20_000, 0.05
-    b, b_left = (worlds.penalty(count, 2, tau) for count in (10_000, 250))
+    tau, means = 1 / 20_000, (0.55, 0.5)
     assert 10_000 - math.sqrt(10_000 * math.log(2 / tau) / 2) >= 9_750  # the theorem's condition on k
-    before = gap * binom.sf(10_000 * (0.5 + gap) - 1, 10_000, 0.5)
-    after = gap * binom.sf(math.ceil(250 * (0.5 + gap - b + b_left)) - 1, 250, 0.5)
-    world = World(0.5, (0.5 + gap,), (10_000, 10_000), (9_750, 0), tau)
-    assert world.loss(math.inf, 0) == pytest.approx(after)
-    assert after > 1e10 * before > 0
+    before, after = (worlds.two_arm_loss(means, (10_000, left), tau) for left in (10_000, 250))
+    assert before == pytest.approx(3.3e-14, rel=0.02)
+    assert after == pytest.approx(1.36e-9, rel=0.02)
     bound = adaptive_fixed(
         n=20_000, n_best=10_000, n_arm=10_000, k=9_750, m=2, gamma=math.inf, a0_is_best=False
     )

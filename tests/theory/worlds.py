@@ -127,6 +127,7 @@ def two_arm_loss(means: tuple[float, float], counts: tuple[int, int], tau: float
     second, p_second = outcomes(counts[1], means[1])
     score_1 = first / max(counts[0], 1) - penalty(counts[0], 2, tau)
     score_2 = second / max(counts[1], 1) - penalty(counts[1], 2, tau)
-    second_wins = float(p_first @ (score_2[None, :] > score_1[:, None]) @ p_second)
     gap = means[0] - means[1]
-    return gap * second_wins if gap > 0 else -gap * (1 - second_wins)
+    second_wins = score_2[None, :] > score_1[:, None]
+    lost = second_wins if gap > 0 else ~second_wins  # not 1 − P: it may be 10⁻¹²
+    return abs(gap) * float(p_first @ lost @ p_second)

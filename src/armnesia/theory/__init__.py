@@ -1,7 +1,7 @@
-"""The paper's upper and lower bounds, with their constants and with their conditions checked."""
+"""Upper and lower bounds, the paper's and ours, with their constants and with their conditions checked."""
 
 from armnesia.theory.adaptive import adaptive_distribution, adaptive_fixed, gamma_0
-from armnesia.theory.bound import Bound, BoundCondition, Form
+from armnesia.theory.bound import Bound, BoundCondition, Form, LowerForm
 from armnesia.theory.imitation import imitation_distribution
 from armnesia.theory.lcb import lcb_distribution, lcb_fixed
 from armnesia.theory.lower import (
@@ -13,7 +13,7 @@ from armnesia.theory.lower import (
     lower_fixed,
 )
 from armnesia.theory.mixing import mixing_best_part, mixing_fixed, mixing_slope
-from armnesia.theory.multi_source import multi_source_fixed
+from armnesia.theory.multi_source import multi_source_fixed, rollback_distribution, tilt_of_any_request
 from armnesia.theory.setting import Setting, bounds, lower_bounds, upper_bounds
 from armnesia.theory.tilt import (
     chance_of_keeping,
@@ -29,6 +29,7 @@ __all__ = [
     "Deletion",
     "Form",
     "HardInstances",
+    "LowerForm",
     "Setting",
     "adaptive_distribution",
     "adaptive_fixed",
@@ -49,6 +50,8 @@ __all__ = [
     "mixing_fixed",
     "mixing_slope",
     "multi_source_fixed",
+    "rollback_distribution",
+    "tilt_of_any_request",
     "tilt_upper",
     "upper_bounds",
     "worst_chance_of_keeping",

@@ -15,6 +15,9 @@ constants counted; this is the default. `exact`: the same argument with its tail
 divergences computed, not bounded.
 """
 
+LowerForm = Literal["printed", "derived", "exact", "tv"]
+"""The version of a lower bound. `tv`: the exact total variation, at the gap where the bound is largest."""
+
 Kind = Literal["upper", "lower"]
 
 
@@ -46,7 +49,7 @@ class Bound:
     conditions: tuple[BoundCondition, ...]
     reference: str
     kind: Kind
-    form: Form = "derived"
+    form: LowerForm = "derived"
     note: str = ""
 
     @property
@@ -68,10 +71,11 @@ class Bound:
         return {**asdict(self), "conditions": [asdict(each) for each in self.conditions], "holds": self.holds}
 
 
-def check_form(form: str) -> None:
+def check_form(form: str, *, kind: Kind = "upper") -> None:
     """Check the version of a bound."""
-    if form not in get_args(Form):
-        raise InvalidInputError(f"form must be one of {', '.join(get_args(Form))}; got {form!r}")
+    accepted = get_args(Form if kind == "upper" else LowerForm)
+    if form not in accepted:
+        raise InvalidInputError(f"form must be one of {', '.join(accepted)}; got {form!r}")
 
 
 def check_count(name: str, value: int, *, least: int, most: int | None = None) -> None:

@@ -1,18 +1,26 @@
-"""The upper bound of Algorithm 7, deletion from several arms, under the fixed-sample model (Theorem 3.13)."""
+"""Upper bounds for deletion from several arms: Algorithm 7 (Theorem 3.13), and rollback and tilt (ours)."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.privacy import Budget
 from armnesia.theory.bound import (
     Bound,
     BoundCondition,
     Form,
     at_least_two_arms,
     check_count,
+    check_coverage,
     check_form,
     check_noise,
 )
 from armnesia.theory.confidence import Confidence
+from armnesia.theory.lcb import chernoff_few_records, expected_over_counts
+from armnesia.theory.tilt import insured_upper
 from armnesia.unlearners.calibration import Sensitivity, Threshold
 
 
@@ -89,6 +97,81 @@ def multi_source_fixed(
     value = {True: if_requested, False: if_not, None: max(if_requested, if_not)}[best_is_requested]
     name = f"Multi-source, {'noise (gamma < gamma_0)' if noisy else 'rollback (gamma >= gamma_0)'}"
     return Bound(name, value, tuple(conditions), "Theorem 3.13 (M_f), appendix A.5", "upper", form)
+
+
+def rollback_distribution(
+    *, n: int, c_star: float, k: int, m: int, tau: float | None = None, form: Form = "derived"
+) -> Bound:
+    """Rollback under M_d, k points of the best arm deleted and any number of the others: E[min(1, w)] + τ.
+
+    Rollback is LCB on D∖U. Given the counts, the rewards that are left are independent and have their means,
+    so Lemma 3.1 applies with N(a*) − k points of the best arm: w((X−k)₊) + τ with w(N) = √(2L/N), at most 1,
+    X ~ Binomial(N, 1/C*). `exact` averages over X. `derived` is the value at N/(2C*), + e^{−N/(8C*)} for
+    fewer points. The paper has no bound for several arms under M_d, so `printed` is refused.
+
+    >>> for form in ("derived", "exact"):
+    ...     print(form, round(rollback_distribution(n=3000, c_star=3, k=100, m=3, form=form).value, 6))
+    derived 0.213699
+    exact 0.142621
+    """
+    confidence = Confidence.of(n=n, m=m, tau=tau)
+    check_coverage(c_star)
+    check_count("k", k, least=0, most=n)
+    check_form(form)
+    if form == "printed":
+        raise InvalidInputError("the paper has no bound for several arms under M_d; use 'derived' or 'exact'")
+    if form == "exact":
+        left = np.maximum(np.arange(n + 1) - k, 0)
+        value = expected_over_counts(n, c_star, 2 * confidence.learner.penalty(left, m)) + confidence.tau
+    else:
+        fewest = max(math.ceil(n / (2 * c_star)) - k, 0)
+        value = min(confidence.width(fewest), 1.0) + confidence.tau + chernoff_few_records(n, c_star)
+    return Bound(
+        "Rollback, any arms",
+        value,
+        (),
+        "ours (M_d); the proof is in docs/theory.md",
+        "upper",
+        form,
+        "for requests that do not depend on the rewards, given the counts",
+    )
+
+
+def tilt_of_any_request(
+    no_deletion: Bound,
+    *,
+    n: int,
+    k_arms: Sequence[int],
+    m: int,
+    budget: Budget,
+    largest_gap: float = 1.0,
+    insurance: float = 0.02,
+) -> Bound:
+    """Insured tilt after k_i points of each of ℓ arms are deleted: the bound of LCB, and h·Δ_max more.
+
+    The contenders are among the requested arms and the best of the others, so there are at most ℓ + 1. The
+    old decision is kept with probability 1 − h or more (`insured_upper`), and satisfies `no_deletion`, a
+    bound of LCB on D. The request may depend on the rewards.
+
+    >>> from armnesia.theory import lcb_distribution
+    >>> tilt = tilt_of_any_request(
+    ...     lcb_distribution(n=3000, c_star=3, m=3, form="exact"),
+    ...     n=3000, k_arms=[100, 100], m=3, budget=Budget(epsilon=3.0, delta=1e-5), largest_gap=0.8,
+    ... )
+    >>> round(tilt.value, 6), tilt.holds
+    (0.173252, True)
+    """
+    contenders = min(len(k_arms) + 1, m)
+    excess = insured_upper(contenders=contenders, budget=budget, largest_gap=largest_gap, insurance=insurance)
+    left = BoundCondition(f"a record is left, sum of k < N: {sum(k_arms)} < {n}", sum(k_arms) < n)
+    return replace(
+        excess,
+        name="Insured tilt, any request",
+        value=no_deletion.value + excess.value,
+        conditions=(*no_deletion.conditions, left, *excess.conditions),
+        form=no_deletion.form,
+        note="for every request, however chosen, at level request_shape",
+    )
 
 
 def _check_arms(n: int, n_arms: Sequence[int], k_arms: Sequence[int]) -> None:

@@ -1,18 +1,18 @@
 """A setting (data model, request and budget), and all bounds that apply to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.privacy import Budget
 from armnesia.theory.adaptive import adaptive_distribution, adaptive_fixed
-from armnesia.theory.bound import Bound, Form, check_count, check_coverage, check_form
+from armnesia.theory.bound import Bound, Form, LowerForm, check_count, check_coverage, check_form
 from armnesia.theory.imitation import imitation_distribution
 from armnesia.theory.lcb import lcb_distribution, lcb_fixed
 from armnesia.theory.lower import lower_distribution, lower_fixed
 from armnesia.theory.mixing import mixing_fixed
-from armnesia.theory.multi_source import multi_source_fixed
+from armnesia.theory.multi_source import multi_source_fixed, rollback_distribution, tilt_of_any_request
 from armnesia.unlearners.calibration import Sensitivity, Threshold, check_choice
 
 Model = Literal["fixed", "distribution"]
@@ -151,11 +151,12 @@ class Setting:
         return None if self.best is None else self.best in dict(self.deletions)
 
 
-def bounds(setting: Setting, *, form: Form = "derived") -> list[Bound]:
-    """All bounds of the paper that apply to a setting, upper bounds first.
+def bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound]:
+    """All bounds that apply to a setting, upper bounds first.
 
     One arm: LCB, Algorithm 2, mixing (M_f) or imitation (M_d, C* < 2), and the lower bound. Several arms:
-    LCB and multi-source (M_f); the paper has no others.
+    LCB, Algorithm 7 (M_f) or rollback (M_d), insured tilt, and the lower bound; only that of Algorithm 7 is
+    in the paper. With the form `tv` of lower bounds, upper bounds are `exact`.
 
     >>> budget = Budget.from_gamma(0.1, delta=0.05)
     >>> setting = Setting.fixed(counts=[2_000] * 5, deletions={0: 500}, budget=budget)
@@ -169,7 +170,7 @@ def bounds(setting: Setting, *, form: Form = "derived") -> list[Bound]:
     return upper_bounds(setting, form=form) + lower_bounds(setting, form=form)
 
 
-def upper_bounds(setting: Setting, *, form: Form = "derived") -> list[Bound]:
+def upper_bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound]:
     """The upper bounds of a setting.
 
     >>> setting = Setting.distribution(
@@ -178,47 +179,61 @@ def upper_bounds(setting: Setting, *, form: Form = "derived") -> list[Bound]:
     >>> [bound.name for bound in upper_bounds(setting)]
     ['LCB, no deletion', 'Algorithm 2', 'Imitation with rollback']
     """
-    check_form(form)
-    return _upper_fixed(setting, form) if setting.model == "fixed" else _upper_distribution(setting, form)
+    check_form(form, kind="lower")
+    of_upper: Form = "exact" if form == "tv" else form
+    make = _upper_fixed if setting.model == "fixed" else _upper_distribution
+    found = make(setting, of_upper)
+    if len(setting.deletions) > 1:
+        k_arms = [k for _, k in setting.deletions]
+        found.append(
+            tilt_of_any_request(
+                found[0], n=setting.n, k_arms=k_arms, m=setting.n_actions, budget=setting.budget
+            )
+        )
+    return found
 
 
-def lower_bounds(setting: Setting, *, form: Form = "derived") -> list[Bound]:
-    """The lower bound of a setting with one requested arm; the paper has none for several.
+def lower_bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound]:
+    """The lower bound of a setting: with several requested arms, the largest that is proved of one of them.
+
+    The instances of a bound differ in the rewards of one requested arm, or for C* < 2 of two; what is deleted
+    of other arms shows a reference no more.
 
     >>> setting = Setting.fixed(counts=[600] * 5, deletions={0: 80}, budget=Budget(epsilon=1.0, delta=1e-5))
     >>> [round(bound.value, 6) for bound in lower_bounds(setting)]
     [0.000547]
     """
-    check_form(form)
-    if len(setting.deletions) != 1:
-        return []
-    arm, k = setting.deletions[0]
+    check_form(form, kind="lower")
+    found = [_lower_of_one_arm(setting, arm, k, form) for arm, k in setting.deletions]
+    if len(found) < 2:
+        return found
+    largest = max(found, key=lambda bound: (bound.holds, bound.value))
+    return [replace(largest, name="Lower bound, several arms", reference=f"{largest.reference}, of one arm")]
+
+
+def _lower_of_one_arm(setting: Setting, arm: int, k: int, form: LowerForm) -> Bound:
     epsilon, delta = setting.budget.epsilon, setting.budget.delta
     if setting.counts is None:
-        return [
-            lower_distribution(
-                n=setting.n,
-                c_star=setting.c_star or 0.0,
-                k=k,
-                epsilon=epsilon,
-                delta=delta,
-                deletion="one_arm",
-                form=form,
-            )
-        ]
-    others = [count for other, count in enumerate(setting.counts) if other != arm]
-    return [
-        lower_fixed(
+        return lower_distribution(
             n=setting.n,
-            n_arm=setting.counts[arm],
+            c_star=setting.c_star or 0.0,
             k=k,
             epsilon=epsilon,
             delta=delta,
-            n_best=setting.n_best,
-            n_other=max(others, default=0),
+            deletion="one_arm",
             form=form,
         )
-    ]
+    others = [count for other, count in enumerate(setting.counts) if other != arm]
+    return lower_fixed(
+        n=setting.n,
+        n_arm=setting.counts[arm],
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        n_best=setting.n_best,
+        n_other=max(others, default=0),
+        form=form,
+    )
 
 
 def _pairs(deletions: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
@@ -259,6 +274,11 @@ def _upper_fixed(setting: Setting, form: Form) -> list[Bound]:
 def _upper_distribution(setting: Setting, form: Form) -> list[Bound]:
     n, m, c_star, requested = setting.n, setting.n_actions, setting.c_star or 0.0, setting.best_is_requested
     found = [lcb_distribution(n=n, c_star=c_star, m=m, tau=setting.tau, form=form)]
+    if len(setting.deletions) > 1:
+        deleted = dict(setting.deletions)
+        k = max(deleted.values()) if setting.best is None else deleted.get(setting.best, 0)
+        of_rollback: Form = "derived" if form == "printed" else form  # the paper has none
+        found.append(rollback_distribution(n=n, c_star=c_star, k=k, m=m, tau=setting.tau, form=of_rollback))
     if len(setting.deletions) != 1:
         return found
     ((_, k),) = setting.deletions

@@ -22,11 +22,11 @@ def bounds(
     best: Annotated[int | None, typer.Option(help="The best arm, if known.")] = None,
     parameters: Any = None,
     form: Annotated[
-        str, typer.Option(metavar="printed|derived|exact", help="The constants: see docs/theory.md.")
+        str, typer.Option(metavar="printed|derived|exact|tv", help="The constants: see docs/theory.md.")
     ] = "derived",
     as_json: opt.AsJson = False,
 ) -> None:
-    """Print every bound of the paper for a setting.
+    """Print every bound for a setting: the paper's and, for several arms, ours.
 
     With the conditions that each bound needs.
     """
