@@ -1,6 +1,8 @@
 """One module is the source of randomness: core/randomness.py."""
 
 import ast
+import re
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +42,21 @@ def test_the_search_for_randomness_sees_planted_faults(source: str) -> None:
     assert sources_of_randomness(ast.parse(source))
     named = ast.parse("import numpy as np\ndef f(rng: np.random.Generator) -> None: ...")
     assert not sources_of_randomness(named)
+
+
+ROOMS = ("auditing", "core", "learners", "paper", "privacy", "simulation", "theory", "unlearners")
+UNSEEDED = re.compile(
+    r"default_rng\(\)|SeedSequence\(\)|\bRandom\(\)|SystemRandom|use_true_random=True"
+    r"|np\.random\.(?!default_rng|Generator)"
+)
+
+
+def test_random_tests_of_the_science_have_fixed_seeds() -> None:
+    files = [file for room in ROOMS for file in Path(__file__).parents[1].joinpath(room).rglob("*.py")]
+    assert len(files) > 80
+    assert [str(file) for file in files if UNSEEDED.search(file.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("drawn", ["np.random.default_rng()", "np.random.normal(3)", "Random().random()"])
+def test_a_draw_without_a_seed_is_seen(drawn: str) -> None:
+    assert UNSEEDED.search(drawn)

@@ -120,7 +120,10 @@ def test_blocks_are_the_parts_of_the_result() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 def test_common_random_numbers_make_differences_sharper() -> None:
-    """Noise and rollback see the same data: their difference varies less than that of separate runs."""
+    """Noise and rollback see the same data: their difference varies less than that of separate runs.
+
+    The ratio of the variances is 0.25 ± 0.05 over seeds: a false alarm for fewer than 10⁻³ of them.
+    """
     together = sampled(datasets=30_000)
     apart = sampled(datasets=30_000, seed=7)
     shared = (together["adaptive"].blocks - together["rollback"].blocks).var()
@@ -158,7 +161,10 @@ def test_the_standard_error_counts_the_spread_between_blocks(monkeypatch: pytest
 
 @pytest.mark.slow
 def test_continuous_rewards_against_a_plain_simulation() -> None:
-    """Beta rewards, rollback: record by record, one data set at a time; 5 standard errors of both."""
+    """Beta rewards, rollback: record by record, one data set at a time; 5 standard errors of both.
+
+    A false alarm in fewer than 6·10⁻⁷ of seeds, which are fixed.
+    """
     environment = Environment.beta([(5, 5), (4.5, 5.5)])
     result = evaluate(
         environment,
