@@ -1,16 +1,21 @@
 """Divergences of exact output distributions against brute force over every set of arms."""
 
+import itertools
 import math
 from itertools import product
 
+import mpmath
 import numpy as np
 import pytest
+from dp_accounting import NeighboringRelation, RandomizedResponseDpEvent
+from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
-from armnesia.privacy import hockey_stick, smallest_epsilon
+from armnesia.privacy import hockey_stick, renyi_divergence, smallest_epsilon
 from tests.quick import examples
 
 
@@ -148,3 +153,70 @@ def test_what_is_neither_a_loss_nor_a_probability_is_refused() -> None:
     for delta in (-0.1, 1.1, math.nan):
         with pytest.raises(InvalidInputError, match="delta must be a probability"):
             smallest_epsilon(half, half, delta)
+
+
+ORDERS = (0.0, 0.3, 0.999999, 1.0, 1.000001, 1.5, 2.0, 17.0, 800.0, math.inf)
+
+
+def exact_renyi(release: FloatArray, reference: FloatArray, order: float) -> float:
+    """By its definition, with 60 digits."""
+    with mpmath.workdps(60):
+        sides = [[mpmath.mpf(each) for each in side.tolist()] for side in (release, reference)]
+        p_and_r = zip(*([each / sum(side) for each in side] for side in sides), strict=True)
+        arms = [(p, r) for p, r in p_and_r if p > 0]
+        if order >= 1 and any(r == 0 for _, r in arms):
+            return math.inf
+        if order == 1:
+            return float(sum(p * mpmath.log(p / r) for p, r in arms))
+        if math.isinf(order):
+            return float(max(mpmath.log(p / r) for p, r in arms))
+        total = sum(p**order * r ** (1 - mpmath.mpf(order)) for p, r in arms)
+        return math.inf if total == 0 else float(mpmath.log(total) / (mpmath.mpf(order) - 1))
+
+
+@examples(60)
+@given(pairs_of_distributions(), st.sampled_from(ORDERS), st.sampled_from([0.0, 0.9, 0.99999]))
+def test_the_renyi_divergence_is_its_definition(
+    pair: tuple[FloatArray, FloatArray], order: float, common: float
+) -> None:
+    """Also of pairs that are nearly equal, where the sum is nearly 1."""
+    release, reference = (common * pair[0] + (1 - common) * side for side in pair)
+    found = float(renyi_divergence(release, reference, order))
+    assert found == pytest.approx(exact_renyi(release, reference, order), rel=1e-9, abs=1e-15)
+
+
+@examples(60)
+@given(pairs_of_distributions())
+def test_the_renyi_divergence_rises_with_its_order_to_the_pure_epsilon(
+    pair: tuple[FloatArray, FloatArray],
+) -> None:
+    found = [float(renyi_divergence(*pair, order)) for order in ORDERS]
+    assert all(low <= high + 1e-9 for low, high in itertools.pairwise(found))
+    assert found[-1] == pytest.approx(float(smallest_epsilon(*pair, 0.0)), abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [1.25, 2.0, 8.0, 64.0])
+def test_the_renyi_divergence_of_randomised_response_is_that_of_dp_accounting(order: float) -> None:
+    for noise, buckets in ((0.2, 2), (0.7, 5)):
+        accountant = RdpAccountant([order], NeighboringRelation.REPLACE_ONE)
+        accountant.compose(RandomizedResponseDpEvent(noise, buckets))
+        (expected,) = accountant._rdp  # it is shown as an ε at some δ only
+        kept, other = np.full((2, buckets), noise / buckets)
+        kept[0] += 1 - noise
+        other[1] += 1 - noise
+        assert float(renyi_divergence(kept, other, order)) == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [0.5, 1.0, 2.0, 10.0])
+def test_the_renyi_divergence_of_two_gaussians_on_a_fine_grid_is_half_the_order(order: float) -> None:
+    edges = np.append(np.linspace(-20, 8, 20001), np.inf)  # the tail that counts is the left one
+    p, r = (np.diff(norm.cdf(edges, loc), prepend=0.0) for loc in (-1, 0))
+    found = float(renyi_divergence(p, r, order))
+    assert found == pytest.approx(order / 2, rel=1e-3)
+
+
+def test_an_order_below_zero_is_refused() -> None:
+    half = np.array([0.5, 0.5])
+    for order in (-1.0, math.nan):
+        with pytest.raises(InvalidInputError, match="the order of a Rényi divergence must be 0 or more"):
+            renyi_divergence(half, half, order)

@@ -6,11 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
+from dp_accounting.pld import common, privacy_loss_distribution
 
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
-from armnesia.privacy import JointLoss, hockey_stick, joint_loss, smallest_epsilon
+from armnesia.privacy import (
+    Budget,
+    Guarantee,
+    JointLoss,
+    Level,
+    composed_delta,
+    hockey_stick,
+    joint_loss,
+    smallest_epsilon,
+)
 
 
 def products(tables: FloatArray) -> FloatArray:
@@ -124,3 +133,76 @@ def test_tables_of_different_shape_are_refused() -> None:
 def test_no_decision_touched_is_no_loss() -> None:
     loss = JointLoss.of(np.eye(3), np.eye(3))
     assert (loss.delta(0.0), loss.epsilon(0.0), loss.is_exact) == (0.0, 0.0, True)
+
+
+def test_both_ways_is_the_larger_of_both() -> None:
+    random = np.random.default_rng(13)
+    releases, references = random_tables(random, 5, 3, zeros=True)
+    one_way = JointLoss.of(releases, references), JointLoss.of(references, releases)
+    both = JointLoss.both_ways(releases, references)
+    assert both.is_exact
+    for epsilon in (0.0, 0.5, 2.0, math.inf):
+        assert both.delta(epsilon) == max(each.delta(epsilon) for each in one_way)
+        assert both.error(epsilon) == 0
+    for delta in (0.3, 0.9, 0.99):
+        expected = max(each.epsilon(delta) for each in one_way)
+        assert both.epsilon(delta) == pytest.approx(expected, abs=1e-12)
+
+
+KNOWN: list[Budget | Guarantee] = [
+    Budget(epsilon=1.0, delta=0.0),
+    Budget(epsilon=0.3, delta=1e-3),
+    Guarantee(0.7, 0.01, Level.RETAINED),
+    Budget(epsilon=0.0, delta=0.05),
+]
+
+
+def test_the_worst_case_of_known_guarantees_is_a_product_of_randomised_responses() -> None:
+    rows = []
+    for each in KNOWN:
+        lie = (1 - each.delta) / (1 + math.exp(each.epsilon))
+        rows.append([each.delta, 1 - each.delta - lie, lie, 0.0])
+    tables = np.array(rows)
+    p, r = products(tables), products(tables[:, ::-1])
+    loss = JointLoss.worst_case(KNOWN)
+    assert loss.is_exact
+    for epsilon in (0.0, 0.4, 1.1, 2.5):
+        assert loss.delta(epsilon) == pytest.approx(float(hockey_stick(p, r, epsilon)), abs=1e-14)
+
+
+def test_the_worst_case_of_equal_guarantees_is_the_optimal_composition() -> None:
+    for epsilon_each, delta_each, number in ((0.1, 1e-6, 100), (1.0, 0.0, 7), (0.5, 1e-3, 1)):
+        loss = JointLoss.worst_case([Budget(epsilon=epsilon_each, delta=delta_each)] * number)
+        for epsilon in (0.0, 0.5, 2.0, 6.0):
+            expected = composed_delta(
+                epsilon_each=epsilon_each, delta_each=delta_each, number=number, epsilon=epsilon
+            )
+            assert loss.delta(epsilon) == pytest.approx(expected, rel=1e-8, abs=1e-15)
+
+
+def test_the_worst_case_agrees_with_dp_accounting() -> None:
+    """It rounds losses up to a grid, so its δ is at least ours, and at most ours at a smaller ε."""
+    random = np.random.default_rng(17)
+    known = [Budget(epsilon=each, delta=1e-6) for each in random.uniform(0.01, 0.6, 20)]
+    step = 1e-5
+    parts = [
+        privacy_loss_distribution.from_privacy_parameters(
+            common.DifferentialPrivacyParameters(each.epsilon, each.delta), value_discretization_interval=step
+        )
+        for each in known
+    ]
+    accounted = functools.reduce(lambda left, right: left.compose(right), parts)
+    loss = JointLoss.worst_case(known)
+    for epsilon in (0.5, 1.5, 3.0):
+        found = loss.delta(epsilon)
+        assert loss.error(epsilon) < 1e-3 * found
+        assert accounted.get_delta_for_epsilon(epsilon + 20 * step) <= found * (1 + 1e-6)
+        assert found <= accounted.get_delta_for_epsilon(epsilon) * (1 + 1e-3)
+    assert loss.epsilon(1e-3) < 0.9 * sum(each.epsilon for each in known)
+
+
+def test_what_promises_nothing_makes_the_whole_promise_nothing() -> None:
+    for vacuous in (Budget(epsilon=math.inf, delta=0.0), Budget(epsilon=1.0, delta=1.0)):
+        loss = JointLoss.worst_case([*KNOWN, vacuous])
+        assert loss.delta(5.0) == pytest.approx(1.0, abs=1e-15)
+    assert JointLoss.worst_case([]).delta(0.0) == 0.0

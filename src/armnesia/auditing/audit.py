@@ -4,17 +4,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armnesia.core.arrays import FloatArray
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
+from armnesia.core.statistics import ArmStatistics, is_whole
 from armnesia.learners import Learner
-from armnesia.privacy import Budget, Guarantee, hockey_stick, smallest_epsilon
+from armnesia.privacy import (
+    Budget,
+    Direction,
+    Guarantee,
+    JointLoss,
+    hockey_stick,
+    renyi_divergence,
+    smallest_epsilon,
+    trade_off,
+    trade_off_corners,
+)
 from armnesia.unlearners import Release, Unlearner
 from armnesia.unlearners.base import check_arguments
 
 ROUNDING = 1e-12
 """The part of δ that the floating-point error of a release may account for."""
+SHOWN_ORDERS = (1.0, 2.0, np.inf)
+"""The orders of the Rényi divergences that are printed and written."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +38,20 @@ class Audit:
     `delta_forward` compares release with reference, `delta_backward` reference with release; both must be
     small. `holds` says whether the claimed guarantee is true on these data sets. A pass confirms the claim
     for them only, while the guarantee is for all data sets.
+
+    >>> from armnesia import LCB, Tilt
+    >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
+    >>> request = DeletionRequest.from_rewards({"A": [1] * 25 + [0] * 5, "B": []})
+    >>> budget = Budget(epsilon=1.0, delta=1e-5)
+    >>> found = audit(Tilt(), LCB().bind(statistics), statistics, request, budget)
+    >>> found.holds, round(float(found.advantage), 4)
+    (True, 0.17)
+    >>> found.trade_off([0.05, 0.5]).round(4)  # by guessing, 0.95 and 0.5
+    array([0.8641, 0.33  ])
+    >>> [round(float(found.renyi(order)), 4) for order in (1, 2, np.inf)]
+    [0.1161, 0.2808, 1.0]
+    >>> round(found.repeated(10).epsilon(1e-5), 4)  # of ten draws; by adding up, 10
+    8.6189
     """
 
     release: Release
@@ -51,6 +79,42 @@ class Audit:
         """The guarantee that the release claims."""
         return self.release.guarantee
 
+    @property
+    def advantage(self) -> FloatArray:
+        """The membership-inference advantage: the exact δ at ε = 0, which is the total variation distance.
+
+        Whoever guesses from the released arm whether it is of the release or of the reference is right with
+        probability (1 + advantage)/2 at most, if both are equally likely.
+        """
+        return hockey_stick(self.release.probabilities, self.reference, 0.0)
+
+    def renyi(self, order: float) -> FloatArray:
+        """The Rényi divergence of this order, the larger of both directions: 1 is KL, ∞ the ε at δ = 0."""
+        p, r = self.release.probabilities, self.reference
+        return np.maximum(renyi_divergence(p, r, order), renyi_divergence(r, p, order))
+
+    def trade_off(self, type_1: ArrayLike, direction: Direction = "both") -> FloatArray:
+        """The smallest type II error of any test that tells release from reference, at this type I error.
+
+        This is the exact f of f-DP, for one data set; `trade_off_corners` explains the directions.
+        """
+        return trade_off(trade_off_corners(*self._one_data_set(), direction), type_1)
+
+    def repeated(self, number: int) -> JointLoss:
+        """The exact δ(ε) and ε(δ) of so many draws from the release of one data set, all seen together."""
+        if not is_whole(number) or number < 1:
+            raise InvalidInputError(f"number must be a whole number of draws, 1 or more; got {number!r}")
+        p, r = self._one_data_set()
+        return JointLoss.both_ways(np.tile(p, (number, 1)), np.tile(r, (number, 1)))
+
+    def _one_data_set(self) -> tuple[FloatArray, FloatArray]:
+        if self.reference.ndim != 1:
+            raise InvalidInputError(
+                "this takes the audit of one data set;"
+                f" this one holds {self.reference.size // self.reference.shape[-1]}"
+            )
+        return self.release.probabilities, self.reference
+
     def to_dict(self) -> dict[str, Any]:
         """Write the audit of one data set as JSON holds it: release, reference and what was measured."""
         return {
@@ -61,6 +125,9 @@ class Audit:
             "delta": float(self.delta),
             "smallest_epsilon": float(self.smallest_epsilon),
             "holds": self.holds,
+            "advantage": float(self.advantage),
+            "renyi": {f"{order:g}": float(self.renyi(order)) for order in SHOWN_ORDERS},
+            "trade_off": trade_off_corners(*self._one_data_set()).tolist(),
         }
 
 

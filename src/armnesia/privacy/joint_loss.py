@@ -1,4 +1,4 @@
-"""The joint divergence of several independent releases from their references, by convolution.
+"""The joint divergence of several releases from their references, by convolution: any releases, or bounds.
 
 Each release is a distribution p over arms, each reference a distribution r. All releases together are the
 product of the p, all references that of the r. An outcome counts by its two probabilities alone, so that
@@ -11,13 +11,17 @@ errors fall with the square of the cells' width.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError
+from armnesia.privacy.budget import Budget
 from armnesia.privacy.curve import check_delta, check_epsilon
+from armnesia.privacy.guarantee import Guarantee
 
 MOST_OUTCOMES = 2**14
 """Outcomes of different loss that are told apart; with more, δ is enclosed by two bounds."""
@@ -96,7 +100,7 @@ class _Outcomes:
 
 @dataclass(frozen=True, eq=False)
 class JointLoss:
-    """The δ(ε) of all releases together against all references together, in one direction.
+    """The δ(ε) of all releases together against all references together, in one direction or in both.
 
     >>> release, reference = np.array([[0.6, 0.4]] * 2), np.array([[0.5, 0.5]] * 2)
     >>> loss = JointLoss.of(release, reference)
@@ -104,12 +108,12 @@ class JointLoss:
     (0.11, 0.022535298)
     """
 
-    _upper: _Outcomes
-    _lower: _Outcomes
+    _bounds: tuple[tuple[_Outcomes, _Outcomes], ...]
+    """Outcomes with too large a δ and with too small a one, for each direction; the same where exact."""
 
     @classmethod
-    def of(cls, releases: FloatArray, references: FloatArray) -> "JointLoss":
-        """Convolve the privacy losses of the rows; arms are on the last axis."""
+    def of(cls, releases: ArrayLike, references: ArrayLike) -> "JointLoss":
+        """Convolve the privacy losses of the rows, in one direction; arms are on the last axis."""
         p, r = np.asarray(releases, dtype=np.float64), np.asarray(references, dtype=np.float64)
         if p.ndim != 2 or p.shape != r.shape:
             raise InvalidInputError(
@@ -127,21 +131,52 @@ class JointLoss:
                 upper = lower = upper.merged()
             else:
                 upper, lower = upper.moved_to_ends(), lower.merged_in_cells()
-        return cls(upper, lower)
+        return cls(((upper, lower),))
+
+    @classmethod
+    def both_ways(cls, releases: ArrayLike, references: ArrayLike) -> "JointLoss":
+        """The larger δ of both directions, at every ε.
+
+        >>> releases, references = [[0.9, 0.1]] * 2, [[0.5, 0.5]] * 2
+        >>> round(JointLoss.of(releases, references).delta(0.7), 6)
+        0.306562
+        >>> round(JointLoss.both_ways(releases, references).delta(0.7), 6)
+        0.367387
+        """
+        return cls(cls.of(releases, references)._bounds + cls.of(references, releases)._bounds)
+
+    @classmethod
+    def worst_case(cls, guarantees: Iterable[Budget | Guarantee]) -> "JointLoss":
+        """What releases guarantee together of which nothing is known but the (ε, δ) of each.
+
+        No such releases have a larger δ, also if each is chosen after the earlier ones were seen: the worst
+        are randomised responses that fail with probability δ (Kairouz, Oh and Viswanath 2015; Murtagh and
+        Vadhan 2018, for different ε). `composed_delta` is the closed form for equal ones.
+
+        >>> known = [Budget(epsilon=0.1, delta=1e-7)] * 40 + [Budget(epsilon=0.5, delta=0.0)] * 4
+        >>> round(JointLoss.worst_case(known).epsilon(1e-5), 3)  # all ε together are 6
+        4.313
+        """
+        known = np.array([(each.epsilon, each.delta) for each in guarantees], dtype=np.float64)
+        epsilon, delta = known.reshape(-1, 2).T
+        truth = (1 - delta) / (1 + np.exp(-epsilon))
+        outcomes = np.stack([delta, truth, truth * np.exp(-epsilon), np.zeros_like(delta)], axis=-1)
+        return cls.of(outcomes, outcomes[:, ::-1])
 
     @property
     def is_exact(self) -> bool:
         """Whether no outcomes of different losses had to be put together."""
-        return self._upper is self._lower
+        return all(upper is lower for upper, lower in self._bounds)
 
     def delta(self, epsilon: float) -> float:
         """The δ at ε; where it is not exact, a value that is at least as large."""
         check_epsilon(epsilon)
-        return min(self._upper.delta(epsilon), 1.0)
+        return min(max(upper.delta(epsilon) for upper, _ in self._bounds), 1.0)
 
     def error(self, epsilon: float) -> float:
         """How much larger than the true δ the value of `delta` can be; 0 where it is exact up to rounding."""
-        return max(self.delta(epsilon) - min(self._lower.delta(epsilon), 1.0), 0.0)
+        lower = min(max(lower.delta(epsilon) for _, lower in self._bounds), 1.0)
+        return max(self.delta(epsilon) - lower, 0.0)
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 with δ(ε) ≤ δ, rounded up; ∞ if there is none.
@@ -152,9 +187,10 @@ class JointLoss:
         check_delta(delta)
         if self.delta(0.0) <= delta:
             return 0.0
-        if self._upper.infinite > delta:
+        uppers = [upper for upper, _ in self._bounds]
+        if max(each.infinite for each in uppers) > delta:
             return math.inf
-        low, high = 0.0, float(max(self._upper.losses.max(initial=0.0), 0.0)) + 1.0
+        low, high = 0.0, max(float(each.losses.max(initial=0.0)) for each in uppers) + 1.0
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)

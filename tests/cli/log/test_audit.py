@@ -14,6 +14,11 @@ def test_audit_reports_both_directions(run: Any) -> None:
     assert result.json["holds"] is True
     assert result.json["delta"] == max(result.json["delta_forward"], result.json["delta_backward"])
     assert 0 < result.json["smallest_epsilon"] < 1
+    assert 0 < result.json["renyi"]["1"] < result.json["renyi"]["2"] < result.json["renyi"]["inf"] < 1
+    assert result.json["trade_off"][0] == [0.0, 1.0]
+    shown = run("audit", "flights", "--user", "N711ZX", *GAUSSIAN).out
+    assert f"advantage {result.json['advantage']:.6g} (membership inference)" in shown
+    assert f"{result.json['renyi']['inf']:.6g} (order inf)" in shown
     assert "The claim holds" in run("audit", "flights", "--user", "N711ZX", *BUDGET).out
 
 

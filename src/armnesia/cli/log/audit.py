@@ -3,6 +3,7 @@
 import typer
 
 from armnesia.auditing import audit as run_audit
+from armnesia.auditing.audit import SHOWN_ORDERS
 from armnesia.cli import options as opt
 from armnesia.cli.log.jointly import print_joint_audit
 from armnesia.cli.log.request import UnlearningCase, read_request
@@ -21,6 +22,7 @@ def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
         print_joint_audit(case, case.decisions, as_json)
         return
     found = run_audit(case.unlearner, case.learner, case.statistics, case.request, budget)
+    listed_orders = ", ".join(f"{float(found.renyi(order)):.6g} (order {order:g})" for order in SHOWN_ORDERS)
     shown = table(
         f"Audit of {case.unlearner.name}",
         ["action", "P(released)", "P(reference)"],
@@ -40,6 +42,9 @@ def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
         f"Measured here: δ = {float(found.delta):.6g} at ε = {budget.epsilon:.6g}"
         f" (release → reference {float(found.delta_forward):.6g}, back {float(found.delta_backward):.6g});"
         f" ε = {float(found.smallest_epsilon):.6g} at δ = {budget.delta:.3g}",
+        f"Telling release from reference: advantage {float(found.advantage):.6g} (membership inference);"
+        f" a test with 5 % false alarms misses {100 * float(found.trade_off(0.05)):.4g} % or more;"
+        f" Rényi divergence {listed_orders}",
         f"The claim {'holds' if found.holds else 'does not hold'} on this log and request.",
     )
     if not found.holds:
