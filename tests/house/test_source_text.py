@@ -19,7 +19,6 @@ LEFT_BEHIND = re.compile(rf"(?<![\w.])/(?:{_FOLDERS})/|https?://(?:{_HOSTS})")
 
 # Without an example of their own, and why.
 NEED_NO_EXAMPLE = {
-    "Audit": "a result: shown where `audit` is",
     "Branch": "constants",
     "Decision": "a result: shown where the learners are",
     "Feasibility": "a result: shown where `feasible_reference` is",

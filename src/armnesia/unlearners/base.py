@@ -68,7 +68,8 @@ class Release:
     def draw(self) -> Hashable:
         """Draw the arm exactly, with the operating system's randomness: the only random step.
 
-        Draw once per request: n draws from one release are an n-fold composition of its guarantee.
+        Draw once per request: n draws from one release are an n-fold composition of its guarantee, at most
+        (nε, nδ). `audit(…).repeated(n)` gives their exact δ(ε).
         """
         if self.probabilities.ndim != 1:
             raise InvalidInputError(

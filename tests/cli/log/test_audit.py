@@ -18,7 +18,7 @@ def test_audit_reports_both_directions(run: Any) -> None:
     assert result.json["trade_off"][0] == [0.0, 1.0]
     shown = run("audit", "flights", "--user", "N711ZX", *GAUSSIAN).out
     assert f"advantage {result.json['advantage']:.6g} (membership inference)" in shown
-    assert f"{result.json['renyi']['inf']:.6g} (order inf)" in shown
+    assert f"{result.json['renyi']['inf']:.6g} (order ∞)" in shown
     assert "The claim holds" in run("audit", "flights", "--user", "N711ZX", *BUDGET).out
 
 

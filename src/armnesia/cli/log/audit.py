@@ -22,7 +22,8 @@ def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
         print_joint_audit(case, case.decisions, as_json)
         return
     found = run_audit(case.unlearner, case.learner, case.statistics, case.request, budget)
-    listed_orders = ", ".join(f"{float(found.renyi(order)):.6g} (order {order:g})" for order in SHOWN_ORDERS)
+    orders = {f"{order:g}".replace("inf", "∞"): float(found.renyi(order)) for order in SHOWN_ORDERS}
+    divergences = ", ".join(f"{value:.6g} (order {order})" for order, value in orders.items())
     shown = table(
         f"Audit of {case.unlearner.name}",
         ["action", "P(released)", "P(reference)"],
@@ -44,7 +45,7 @@ def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
         f" ε = {float(found.smallest_epsilon):.6g} at δ = {budget.delta:.3g}",
         f"Telling release from reference: advantage {float(found.advantage):.6g} (membership inference);"
         f" a test with 5 % false alarms misses {100 * float(found.trade_off(0.05)):.4g} % or more;"
-        f" Rényi divergence {listed_orders}",
+        f" Rényi divergence {divergences}",
         f"The claim {'holds' if found.holds else 'does not hold'} on this log and request.",
     )
     if not found.holds:
