@@ -46,7 +46,7 @@ test-all: test test-slow
 hard-test: setup
 	ARMNESIA_HARD_TEST=1 TMPDIR=$${TMPDIR:-/tmp} $(BIN)/pytest -n0 -v -s tests/simulation/test_insurance_tables.py \
 		tests/paper/test_reproduce.py \
-		tests/simulation/test_predictive_tables.py tests/simulation/test_least_price.py tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py \
+		tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py \
 		tests/vault/test_benchmark.py tests/paper/claims/test_claims.py
 
 # Attacks on a vault: thousands of flipped bits, changed schemas and rows, replays, kills and errors of the disk.

@@ -96,23 +96,7 @@ def of_several_arms(
     data_sets: int,
     seed: int,
 ) -> dict[str, tuple[float, float]]:
-    """Losses and standard errors on the same data sets; `deletions` has k and the deleted mean per arm."""
-    found = loss_of_each_data_set(n, deletions, unlearners, budget, data_sets, seed)
-    return {
-        name: (float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets)))
-        for name, loss in found.items()
-    }
-
-
-def loss_of_each_data_set(
-    n: int,
-    deletions: Mapping[int, tuple[int, float]],
-    unlearners: Mapping[str, Unlearner | None],
-    budget: Budget,
-    data_sets: int,
-    seed: int | list[int],
-) -> dict[str, Floats]:
-    """The losses on the same data sets, one by one; `deletions` has k and the deleted mean per arm.
+    """Losses and standard errors on the same data sets; `deletions` has k and the deleted mean per arm.
 
     The mean of all records of an arm stays what it is, as far as the mean of the others is not below 0.
     """
@@ -135,5 +119,5 @@ def loss_of_each_data_set(
             loss = GAPS[learner_for(n).decide(statistics).index]
         else:
             loss = unlearner.release(learner_for(n), statistics, request, budget).probabilities @ GAPS
-        found[name] = np.asarray(loss)
+        found[name] = (float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(data_sets)))
     return found

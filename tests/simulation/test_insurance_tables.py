@@ -1,13 +1,15 @@
 """The tables of docs/theory.md on insurance are what the program prints."""
 
+import math
 import os
 from pathlib import Path
 
 import pytest
 
-from armnesia import Budget, Tilt
+from armnesia import Budget, Tilt, Unlearner
 from armnesia.paper.settings import DELTA, ENVIRONMENT
 from armnesia.simulation import FixedSample, OneArm, evaluate
+from armnesia.unlearners.tilt_reference import knee
 from scripts.insurance_tables import (
     EASY,
     cost_table,
@@ -84,6 +86,33 @@ def test_why_the_weaker_level_costs_more_in_one_row() -> None:
     sentence = f"({at_retained}) than at the weaker level `request_shape` ({at_shape})"
     assert sentence in THEORY
     assert f"With `insurance=0`, tilt at `request_shape` costs {plain / none:.2f} as well" in THEORY
+
+
+def alike(n: int, k: int, arm: int, unlearner: Unlearner | None) -> float:
+    """The exact loss at ε = 3 where the deleted records are like the others."""
+    budget = Budget(epsilon=3.0, delta=DELTA)
+    return evaluate(ENVIRONMENT, FixedSample((n,) * 5), OneArm(arm, k), unlearner, budget).suboptimality
+
+
+def test_what_is_paid_on_the_grid_of_figure_1() -> None:
+    """The largest price in the hard case and, for 3000 and 5000 records, in the easy one."""
+
+    def more(n: int, k: int, arm: int) -> str:
+        return f"{100 * (alike(n, k, arm, Tilt()) / alike(n, k, arm, Tilt(insurance=0)) - 1):.1f} %"
+
+    assert f"it loses at most {more(600, 240, 0)} more in the hard case" in THEORY
+    assert f"up to {more(600, 60, 2)} more with 3000 records" in THEORY
+    assert f"up to {more(1000, 80, 2)} more with 5000" in THEORY
+    assert f"at ε = 3, {more(600, 60, 2)} at most with 600 records" in CHOOSING
+    assert f"and {more(600, 240, 0)} if the best one is" in CHOOSING
+
+
+def test_the_least_price_of_the_bound() -> None:
+    """e^{−ε}·(h − δ) times the gap of arm 2, beside the loss of no deletion."""
+    least = math.exp(-3.0) * (knee(Budget(epsilon=3.0, delta=DELTA)) - DELTA) * 0.04
+    none = alike(1000, 80, 2, None)
+    assert f"= {1e5 * least:.1f}·10⁻⁵ where arm 2 is a contender" in THEORY
+    assert f"that is {100 * least / none:.1f} % of the loss of no deletion, {1e5 * none:.0f}·10⁻⁵" in THEORY
 
 
 @takes_minutes
