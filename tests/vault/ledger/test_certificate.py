@@ -416,6 +416,24 @@ def test_the_words_say_what_a_frozen_penalty_keeps_and_when_nothing_is_promised(
     assert "promises nothing" in issued(entry_of(budget={"epsilon": "inf", "delta": 0})).words()
 
 
+@pytest.mark.parametrize(
+    ("unlearner", "level", "promised"),
+    [
+        ("rollback", "retained", True),
+        ("imitation_rollback", "retained", True),
+        ("rollback", "request_shape", False),
+        ("tilt", "retained", False),
+        ("frozen_rollback", "request_shape", False),
+    ],
+)
+def test_only_rollback_is_said_to_be_identical_to_retraining(
+    unlearner: str, level: str, *, promised: bool
+) -> None:
+    exact = {"epsilon": 0.0, "delta": 0.0}
+    words = issued(entry_of(unlearner={"name": unlearner}, level=level, budget=exact)).words()
+    assert ("identical to retraining" in words) == promised
+
+
 def test_nothing_held_is_said_honestly() -> None:
     words = issued(entry_of("nothing_held"), covers="nothing had to be erased").words()
     assert "Request: not named here" in words

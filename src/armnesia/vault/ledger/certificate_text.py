@@ -47,6 +47,8 @@ _ABOUT_OTHERS = (
     "Of this name: nothing was held, so nothing had to be forgotten. What follows was signed for the whole"
     " request, and is about the other names in it"
 )
+_RETRAINS = ("rollback", "imitation_rollback")
+"""At `retained` these serve what retraining on the other records serves; no other unlearner promises that."""
 _MOST_NAMES = 10
 SEARCHED = (
     "{} was read after the deletion; no digest of the people or records of the request was found, except in"
@@ -66,9 +68,9 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
     ...     "released": "B",
     ... }
     >>> print(claims_of("forget", facts)["guarantee"])
-    the arm served after the deletion, "B", was drawn once by rollback, with (ε = 0, δ = 0) at level retained:
-    the deleted records are forgotten, their number too; records that exist because of an earlier decision
-    stay
+    the arm served after the deletion, "B", was drawn once by rollback (identical to retraining on the other
+    records), with (ε = 0, δ = 0) at level retained: the deleted records are forgotten, their number too;
+    records that exist because of an earlier decision stay
     """
     if kind not in CERTIFIED:
         raise InvalidInputError(f"the entry of a certificate must be {' or '.join(CERTIFIED)}; got {kind!r}")
@@ -98,11 +100,14 @@ def _claims(
     `kept`: at least one decision lost records of arms alone that it does not offer.
     """
     guarantee = Guarantee(epsilon, delta, Level.named(level_name), is_joint=released is None)
-    drawn = f"the arm served after the deletion, {released}, was drawn once by {unlearner}"
+    by = unlearner
+    if unlearner in _RETRAINS and guarantee.level is Level.RETAINED:
+        by += " (identical to retraining on the other records)"
+    drawn = f"the arm served after the deletion, {released}, was drawn once by {by}"
     if released is None:
         drawn = (
             "in every decision with records of the request, the arm served after the deletion was drawn once"
-            f" by {unlearner}{_OR_KEPT if kept else ''}; all of them together"
+            f" by {by}{_OR_KEPT if kept else ''}; all of them together"
         )
     elif kept:
         drawn = f"the arm served before the deletion, {released}, stayed, because {_NOT_OFFERED}"
