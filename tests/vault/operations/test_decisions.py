@@ -12,6 +12,7 @@ import pytest
 
 import armnesia as am
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError, VaultError
+from armnesia.unlearners.joint import budget_of_each, request_of, rows_of
 from armnesia.vault import Configuration, Served, SignedDecisions, Vault
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.ledger.ledger_copy import LedgerCopy
@@ -247,7 +248,7 @@ def test_after_a_request_the_vault_is_as_if_the_person_had_never_been_there(
         assert {tuple(each.key.values()) for each in done.decisions} == {
             key for key, lost in zip(decisions.keys, touched, strict=True) if lost
         }
-        learner = am.LCB(confidence=0.001)
+        learner = am.LCB(confidence=0.001).with_frozen_penalty(gone[key])
         fewer = in_log(without(LOG, "u7"))
         arms = dict(zip(fewer.keys, learner.decide(fewer.statistics).action, strict=True))
         after = served(vault)
@@ -311,6 +312,29 @@ def test_where_the_shape_is_public_the_ledger_lists_the_decisions(
             key = tuple(each.key.values())
             np.testing.assert_allclose(list(own["probabilities"].values()), probabilities[key], atol=1e-12)
         assert vault.verify().problems == ()
+
+
+@pytest.mark.parametrize("unlearner", ["tilt", "centred_gaussian"])
+def test_each_decision_keeps_the_penalties_of_its_own_deletions(sqlite_place: Place, unlearner: str) -> None:
+    """Earlier requests took other counts from each decision; this one touches some of them."""
+    log = without(LOG, "u1")
+    decisions, gone = in_log(log), dict(zip(in_log().keys, in_log().request(user="u1").counts, strict=True))
+    request = decisions.request(user="u7")
+    options = TILT | {"unlearner": unlearner, "penalty": "frozen"}
+    with filled(sqlite_place, **options) as vault:
+        vault.forget(users=["u1"])
+        found = vault.preview(users=["u7"])
+        method, budget = vault.configuration.make_unlearner(), vault.configuration.budget
+    assert found.decisions is not None
+    assert 1 < len(found.decisions) < len(decisions)
+    each_budget = budget_of_each(method, budget, len(found.decisions), "best")
+    for decision, own in zip(found.decisions, found.to_dict()["decisions"], strict=True):
+        key = tuple(decision.key.values())
+        row = decisions.keys.index(key)
+        learner = am.LCB(confidence=0.001).with_frozen_penalty(gone[key])
+        alone = rows_of(decisions.statistics, row), request_of(request, row)
+        expected = method.release(learner, *alone, each_budget).probabilities
+        np.testing.assert_allclose(list(own["probabilities"].values()), expected, atol=1e-12)
 
 
 def test_an_unlearner_that_would_reveal_how_many_decisions_it_answers_is_refused(place: Place) -> None:
