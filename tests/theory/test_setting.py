@@ -130,6 +130,7 @@ def test_which_bounds_apply_to_which_setting() -> None:
     assert words(nothing) == ["LCB"]
     assert words(wide) == ["LCB", "Algorithm", "Lower"]
     assert words(narrow) == ["LCB", "Algorithm", "Imitation", "Lower"]
+    assert words(replace(both, c_star=1.5)) == ["LCB", "Rollback", "Imitation", "Insured", "Lower"]
     assert words(both) == ["LCB", "Rollback", "Insured", "Lower"]
     assert [bound.kind for bound in bounds(narrow)] == ["upper"] * 3 + ["lower"]
 

@@ -17,7 +17,8 @@ def imitation_distribution(
       k ≤ (2−C*)N/C*.
     - `exact`: the binomial tail itself; it has no condition.
 
-    If the deleted points are not of the best arm, N/2 replaces (N+k)/2. (The paper has (N−k)/2, which assumes
+    What is deleted of other arms only helps, so with the k points of the best arm it holds for any arms. If
+    the deleted points are not of the best arm, N/2 replaces (N+k)/2. (The paper has (N−k)/2, which assumes
     that a₀ has k points to delete; under M_d it may have fewer.)
 
     >>> for form in ("printed", "derived", "exact"):

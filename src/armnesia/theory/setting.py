@@ -155,8 +155,8 @@ def bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound]:
     """All bounds that apply to a setting, upper bounds first.
 
     One arm: LCB, Algorithm 2, mixing (M_f) or imitation (M_d, C* < 2), and the lower bound. Several arms:
-    LCB, Algorithm 7 (M_f) or rollback (M_d), insured tilt, and the lower bound; only that of Algorithm 7 is
-    in the paper. With the form `tv` of lower bounds, upper bounds are `exact`.
+    LCB, Algorithm 7 (M_f) or rollback and, for C* < 2, imitation (M_d), insured tilt, and the lower bound;
+    only that of Algorithm 7 is in the paper. With the form `tv` of lower bounds, upper bounds are `exact`.
 
     >>> budget = Budget.from_gamma(0.1, delta=0.05)
     >>> setting = Setting.fixed(counts=[2_000] * 5, deletions={0: 500}, budget=budget)
@@ -277,8 +277,10 @@ def _upper_distribution(setting: Setting, form: Form) -> list[Bound]:
     if len(setting.deletions) > 1:
         deleted = dict(setting.deletions)
         k = max(deleted.values()) if setting.best is None else deleted.get(setting.best, 0)
-        of_rollback: Form = "derived" if form == "printed" else form  # the paper has none
-        found.append(rollback_distribution(n=n, c_star=c_star, k=k, m=m, tau=setting.tau, form=of_rollback))
+        ours: Form = "derived" if form == "printed" else form  # the paper has none
+        found.append(rollback_distribution(n=n, c_star=c_star, k=k, m=m, tau=setting.tau, form=ours))
+        if c_star < 2:
+            found.append(imitation_distribution(n=n, c_star=c_star, k=k, form=ours))
     if len(setting.deletions) != 1:
         return found
     ((_, k),) = setting.deletions
