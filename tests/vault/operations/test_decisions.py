@@ -314,13 +314,12 @@ def test_where_the_shape_is_public_the_ledger_lists_the_decisions(
         assert vault.verify().problems == ()
 
 
-@pytest.mark.parametrize("unlearner", ["tilt", "centred_gaussian"])
-def test_each_decision_keeps_the_penalties_of_its_own_deletions(sqlite_place: Place, unlearner: str) -> None:
+def test_each_decision_keeps_the_penalties_of_its_own_deletions(sqlite_place: Place) -> None:
     """Earlier requests took other counts from each decision; this one touches some of them."""
     log = without(LOG, "u1")
     decisions, gone = in_log(log), dict(zip(in_log().keys, in_log().request(user="u1").counts, strict=True))
     request = decisions.request(user="u7")
-    options = TILT | {"unlearner": unlearner, "penalty": "frozen"}
+    options = TILT | {"unlearner": "centred_gaussian", "penalty": "frozen"}
     with filled(sqlite_place, **options) as vault:
         vault.forget(users=["u1"])
         found = vault.preview(users=["u7"])
