@@ -130,6 +130,8 @@ def _seen(
     """What a reference of this level sees, one row per instance."""
     retained = statistics.without(request)
     columns = [retained.counts, retained.sums]
+    if retained.products is not None:
+        columns.append(retained.products)
     if level.sees_shape:
         columns.append(request.counts)
     if level.sees_decision:

@@ -52,10 +52,10 @@ def stacked(
         first.merge(statistics).merge(request)  # refuses other actions or another reward range
 
     def batch(items: Sequence[ArmStatistics]) -> ArmStatistics:
-        counts = np.stack([item.counts for item in items])
-        return ArmStatistics(
-            first.actions, counts, np.stack([item.sums for item in items]), first.reward_range
-        )
+        counts, sums = np.stack([item.counts for item in items]), np.stack([item.sums for item in items])
+        known = [item.products for item in items if item.products is not None]
+        products = np.stack(known) if len(known) == len(items) else None
+        return ArmStatistics(first.actions, counts, sums, first.reward_range, products)
 
     return batch([statistics for statistics, _ in instances]), DeletionRequest(
         batch([request.records for _, request in instances]),
@@ -64,4 +64,4 @@ def stacked(
 
 
 def _statistics(counts: IntArray, ones: IntArray) -> ArmStatistics:
-    return ArmStatistics((0, 1), counts, ones * UNIT)
+    return ArmStatistics((0, 1), counts, ones * UNIT, products=np.zeros_like(ones))

@@ -33,6 +33,8 @@ class DeletionRequest:
             raise InvalidInputError(
                 "binary must be False: the sums are not whole numbers, so not all rewards are 0 or 1"
             )
+        if self.binary and self.products is not None and np.count_nonzero(self.products):
+            raise InvalidInputError("binary must be False: by their squares, not all rewards are 0 or 1")
 
     @classmethod
     def from_rewards(
@@ -90,6 +92,11 @@ class DeletionRequest:
     def sums(self) -> NDArray[Any]:
         """The reward sum of the records to forget per arm, in units."""
         return self.records.sums
+
+    @property
+    def products(self) -> NDArray[Any] | None:
+        """Σu·(10⁹ − u) of the records to forget per arm; None where it was not counted."""
+        return self.records.products
 
     @property
     def reward_range(self) -> tuple[float, float]:

@@ -4,9 +4,12 @@ The rounding rule: a reward r of the declared range [low, high] is held as the i
 nearest to (r − low) / (high − low) · 10⁹, ties to even. Rounding makes a *mean* accurate to 10⁻⁹ of the
 range; a *deletion* is exact, because integers are added and subtracted: after any order of additions
 and deletions the statistics are bit for bit those of the rows that are left.
+
+The second moment Σu² of the units u is held by Σu·(10⁹ − u), the products of the distances of each reward
+from both ends of the range. These are 0 for binary rewards, so a million simulated data sets stay in int64.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -40,6 +43,8 @@ class Records(Protocol):
     @property
     def sums(self) -> NDArray[Any]: ...  # noqa: D102
     @property
+    def products(self) -> NDArray[Any] | None: ...  # noqa: D102
+    @property
     def reward_range(self) -> tuple[float, float]: ...  # noqa: D102
 
 
@@ -55,11 +60,12 @@ class ArmStatistics:
 
     `counts` and `sums` have the arms on their last axis. Leading axes, if any, are data sets: one value
     holds one log or a million simulated ones. Sums are int64 where every possible sum fits, and Python
-    integers otherwise (from 9.2·10⁹ rows per arm on).
+    integers otherwise (from 9.2·10⁹ rows per arm on). `products` holds the second moment (see `squares`), as
+    Python integers where a value does not fit into int64; None where it was not counted.
 
-    >>> statistics = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
-    >>> statistics.counts, statistics.means
-    (array([3, 1]), array([0.66666667, 0.        ]))
+    >>> statistics = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0.5]})
+    >>> statistics.counts, statistics.means, statistics.products
+    (array([3, 1]), array([0.66666667, 0.5       ]), array([                 0, 250000000000000000]))
     >>> statistics.add("B", 1).merge(statistics).counts
     array([6, 3])
     """
@@ -68,6 +74,7 @@ class ArmStatistics:
     counts: IntArray
     sums: NDArray[Any]
     reward_range: tuple[float, float] = (0.0, 1.0)
+    products: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         actions = checked_actions(self.actions)
@@ -84,7 +91,14 @@ class ArmStatistics:
         arm = _first_impossible_arm(counts, sums)
         if arm is not None:
             raise _impossible(actions[arm])
-        self._set(actions, counts, sums, checked_reward_range(self.reward_range))
+        products = None if self.products is None else exact_integers(self.products)
+        arm = None if products is None else _first_impossible_product(counts, sums, products)
+        if arm is not None:
+            raise InvalidInputError(
+                f"statistics of action {actions[arm]!r} are impossible: no rewards with this count and sum"
+                " have this sum of squares"
+            )
+        self._set(actions, counts, sums, checked_reward_range(self.reward_range), products)
 
     def _set(
         self,
@@ -92,10 +106,15 @@ class ArmStatistics:
         counts: IntArray,
         sums: NDArray[Any],
         reward_range: tuple[float, float],
+        products: NDArray[Any] | None = None,
     ) -> Self:
         """Keep values that were checked; the arrays are new, and nobody changes them from now on."""
         counts.flags.writeable = sums.flags.writeable = False
-        self.__dict__.update(actions=actions, counts=counts, sums=sums, reward_range=reward_range)
+        if products is not None:
+            products.flags.writeable = False
+        self.__dict__.update(
+            actions=actions, counts=counts, sums=sums, reward_range=reward_range, products=products
+        )
         return self
 
     @classmethod
@@ -135,7 +154,7 @@ class ArmStatistics:
         """
         labels = checked_actions(actions)
         zeros = np.zeros(len(labels), dtype=np.int64)
-        return cls(labels, zeros, zeros, reward_range)
+        return cls(labels, zeros, zeros, reward_range, zeros)
 
     @classmethod
     def from_rewards(
@@ -149,7 +168,8 @@ class ArmStatistics:
         units = [to_units(np.ravel(np.asarray(values)), reward_range) for values in rewards.values()]
         counts = np.array([len(arm) for arm in units], dtype=np.int64)
         sums = np.array([int(arm.sum()) for arm in units], dtype=np.int64)
-        return cls(tuple(rewards), counts, sums, reward_range)
+        products = np.array([sum((arm * (UNIT - arm)).tolist()) for arm in units], dtype=object)
+        return cls(tuple(rewards), counts, sums, reward_range, products)
 
     @classmethod
     def from_log(cls, log: HasStatistics) -> "ArmStatistics":
@@ -162,26 +182,33 @@ class ArmStatistics:
         >>> ArmStatistics.empty(["A", "B"]).add("B", 0.25).means
         array([ nan, 0.25])
         """
-        counts, sums = self.counts.copy(), self.sums.astype(object)
-        arm = self.index_of(action)
-        counts[..., arm] += 1
-        sums[..., arm] += int(to_units([reward], self.reward_range)[0])
-        return type(self)(self.actions, counts, sums, self.reward_range)
+        one = {label: [reward] if label == action else [] for label in self.actions}
+        self.index_of(action)  # refuses an unknown action
+        return self.merge(type(self).from_rewards(one, self.reward_range))
 
     def merge(self, other: Records) -> Self:
-        """Add all records of other statistics over the same actions and reward range."""
+        """Add all records of other statistics over the same actions and reward range.
+
+        The second moment is known afterwards if it was known of both.
+        """
         self._check_same_arms(other)
         counts = self.counts + other.counts
-        return type(self)(self.actions, counts, add_sums(self.sums, other.sums, counts), self.reward_range)
+        sums, products = add_sums(self.sums, other.sums, counts), _added(self.products, other.products)
+        return type(self)(self.actions, counts, sums, self.reward_range, products)
 
     def without(self, records: Records) -> Self:
         """Delete records. The result is, bit for bit, the statistics of D∖U.
 
-        Records that the statistics cannot contain (a count or a sum would become impossible) are refused.
+        Records that the statistics cannot contain (a count, a sum or a second moment would become impossible)
+        are refused.
 
         >>> log = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
         >>> log.without(ArmStatistics.from_rewards({"A": [1], "B": []}))
         ArmStatistics(actions=('A', 'B'), counts=[2, 1], sums=[1000000000, 0], reward_range=(0.0, 1.0))
+        >>> log.without(ArmStatistics.from_rewards({"A": [0.5], "B": []}))
+        Traceback (most recent call last):
+        armnesia.core.errors.ImpossibleDeletionError: action 'A' has sum of squares 2000000000000000000, in
+        squared reward units; deleting 250000000000000000 would remove records that it does not contain
         """
         self._check_same_arms(records)
         counts = self.counts - records.counts
@@ -193,10 +220,35 @@ class ArmStatistics:
                 f" {_shown(self.sums, arm)}, in reward units; deleting count {_shown(records.counts, arm)}"
                 f" and sum {_shown(records.sums, arm)} would remove records that it does not contain"
             )
+        products = _added(self.products, None if records.products is None else -records.products)
+        arm = None if products is None else _first_impossible_product(counts, sums, products)
+        if arm is not None:
+            before, deleted = squares_of(self), squares_of(records)
+            raise ImpossibleDeletionError(
+                f"action {self.actions[arm]!r} has sum of squares {_shown(before, arm)}, in squared reward"
+                f" units; deleting {_shown(deleted, arm)} would remove records that it does not contain"
+            )
         if sums.dtype == object:  # fewer records may need no Python integers
             sums = exact_sums(sums, counts)
         # To check all of it again would be most of the work.
-        return object.__new__(type(self))._set(self.actions, counts, sums, self.reward_range)
+        return object.__new__(type(self))._set(self.actions, counts, sums, self.reward_range, products)
+
+    def without_products(self) -> Self:
+        """The same counts and sums, without the second moment."""
+        return type(self)(self.actions, self.counts, self.sums, self.reward_range)
+
+    def selected(
+        self, select: Callable[[NDArray[Any]], NDArray[Any]], actions: tuple[Hashable, ...] | None = None
+    ) -> Self:
+        """Counts, sums and products after a selection of data sets or arms, which is made of each of them.
+
+        >>> batch = ArmStatistics(("A", "B"), np.array([[1, 2], [3, 4]]), np.zeros((2, 2), dtype=int))
+        >>> batch.selected(lambda values: values[..., [1]], ("B",)).counts.tolist()
+        [[2], [4]]
+        """
+        products = None if self.products is None else select(self.products)
+        labels = self.actions if actions is None else actions
+        return type(self)(labels, select(self.counts), select(self.sums), self.reward_range, products)
 
     @property
     def n_actions(self) -> int:
@@ -217,6 +269,32 @@ class ArmStatistics:
             safe = np.maximum(self.counts, 1).astype(object) * UNIT
             return np.asarray(self.sums / safe, dtype=np.float64)
         return np.asarray(self.sums / (np.maximum(self.counts, 1) * np.float64(UNIT)))
+
+    @property
+    def squares(self) -> NDArray[Any] | None:
+        """The second moment Σu² of the reward units, as Python integers; None where it was not counted.
+
+        >>> ArmStatistics.from_rewards({"A": [1, 0.5], "B": []}).squares
+        array([1250000000000000000, 0], dtype=object)
+        """
+        return None if self.products is None else squares_of(self)
+
+    @property
+    def unit_variances(self) -> FloatArray | None:
+        """Sample variances on the [0, 1] scale, by N − 1; 0 for fewer than two records, None if not counted.
+
+        >>> ArmStatistics.from_rewards({"A": [1, 0.5, 0], "B": [1]}).unit_variances
+        array([0.25, 0.  ])
+        """
+        if self.products is None:
+            return None
+        counts, means = self.counts, self.unit_means
+        variances = means * (1 - means) * (counts / np.maximum(counts - 1, 1))
+        inside = np.flatnonzero(self.products)  # exact integers where not all rewards are 0 or 1
+        n, total, products = (each.flat[inside].astype(object) for each in (counts, self.sums, self.products))
+        exact = (total * (n * UNIT - total) - n * products) / (n * np.maximum(n - 1, 1) * UNIT**2)
+        variances.flat[inside] = exact.astype(np.float64)
+        return np.asarray(np.where(counts > 1, variances, 0.0))
 
     @property
     def means(self) -> FloatArray:
@@ -242,8 +320,9 @@ class ArmStatistics:
 
         >>> ArmStatistics.from_rewards({"A": [1], "B": []}).to_dict()
         {'schema': 'armnesia.statistics/1', 'actions': ['A', 'B'], 'reward_range': [0.0, 1.0],
-         'unit': 1000000000, 'counts': [1, 0], 'sums': [1000000000, 0]}
+         'unit': 1000000000, 'counts': [1, 0], 'sums': [1000000000, 0], 'squares': [1000000000000000000, 0]}
         """
+        squares = self.squares
         return {
             "schema": SCHEMA,
             "actions": list(self.actions),
@@ -251,6 +330,7 @@ class ArmStatistics:
             "unit": UNIT,
             "counts": self.counts.tolist(),
             "sums": self.sums.tolist(),
+            **({} if squares is None else {"squares": squares.tolist()}),
         }
 
     @classmethod
@@ -266,19 +346,23 @@ class ArmStatistics:
             raise InvalidInputError(f"statistics need the key {missing[0]!r}; got {sorted(data)}")
         try:
             counts, sums = np.array(data["counts"]), np.array(data["sums"], dtype=object)
-        except ValueError:
+            squares = exact_integers(np.array(data["squares"], dtype=object)) if "squares" in data else None
+            products = None if squares is None else sums * UNIT - squares
+        except (ValueError, TypeError):
             raise InvalidInputError(
-                "counts and sums must have one number per action, in every data set"
+                "counts, sums and squares must have one whole number per action, in every data set"
             ) from None
         actions = data["actions"]
         labels = tuple(map(_as_label, actions)) if isinstance(actions, list | tuple) else actions
-        return cls(labels, counts, sums, data["reward_range"])
+        return cls(labels, counts, sums, data["reward_range"], products)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ArmStatistics) and (
             (self.actions, self.reward_range) == (other.actions, other.reward_range)
             and np.array_equal(self.counts, other.counts)
             and np.array_equal(self.sums, other.sums)
+            and (self.products is None) == (other.products is None)
+            and (self.products is None or np.array_equal(self.products, other.products))  # type: ignore[arg-type]
         )
 
     def __hash__(self) -> int:
@@ -286,7 +370,7 @@ class ArmStatistics:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The constructor runs again when unpickled or copied: arrays are checked and read-only again.
-        return type(self), (self.actions, self.counts, self.sums, self.reward_range)
+        return type(self), (self.actions, self.counts, self.sums, self.reward_range, self.products)
 
     def __repr__(self) -> str:
         return (
@@ -325,6 +409,23 @@ def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:
     return int(np.argwhere(impossible)[0][-1]) if np.count_nonzero(impossible) else None
 
 
+def _first_impossible_product(counts: IntArray, sums: NDArray[Any], products: NDArray[Any]) -> int | None:
+    """Find an arm whose products no rewards with this count and sum have; None if there is none.
+
+    They are least where all rewards but one are 0 or 1, and largest where all are equal (Cauchy–Schwarz).
+    """
+    if products.shape != counts.shape:
+        raise InvalidInputError(
+            f"products must have the shape of counts, {counts.shape}; got {products.shape}"
+        )
+    rest = sums % UNIT
+    impossible = products < rest * (UNIT - rest)
+    some = np.flatnonzero(products)  # the others need no long integers
+    n, total, product = (each.flat[some].astype(object) for each in (counts, sums, products))
+    impossible.flat[some] |= np.asarray(n * product > total * (n * UNIT - total), dtype=np.bool_)
+    return int(np.argwhere(impossible)[0][-1]) if np.count_nonzero(impossible) else None
+
+
 def _impossible(action: Hashable) -> InvalidInputError:
     return InvalidInputError(
         f"statistics of action {action!r} are impossible: a count is never negative and a sum lies between 0"
@@ -356,6 +457,42 @@ def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
         return given.astype(np.int64)
     except OverflowError:
         raise InvalidInputError(f"sums must lie between 0 and count · {UNIT}; got {given.tolist()}") from None
+
+
+def exact_integers(values: ArrayLike) -> NDArray[Any]:
+    """Whole numbers as int64 if all of them fit, and as Python integers otherwise.
+
+    >>> exact_integers([2**70, 1]), exact_integers(np.array([3, 1], dtype=object))
+    (array([1180591620717411303424, 1], dtype=object), array([3, 1]))
+    """
+    given = np.asarray(values)
+    if given.dtype.kind not in "iuO" or (
+        given.dtype == object and not all(is_whole(value) for value in given.flat)
+    ):
+        raise InvalidInputError(f"products must be whole numbers of squared reward units; got {given.tolist()}")
+    try:
+        return given.astype(np.int64)
+    except OverflowError:
+        return np.array([int(value) for value in given.flat], dtype=object).reshape(given.shape)
+
+
+def squares_of(records: Records) -> NDArray[Any]:
+    """Σu² from Σu and the products Σu·(10⁹ − u), which must be known."""
+    assert records.products is not None
+    return np.asarray(records.sums.astype(object) * UNIT - records.products)
+
+
+def _added(left: NDArray[Any] | None, right: NDArray[Any] | None) -> NDArray[Any] | None:
+    """The sum of products if both are known; Python integers where int64 could overflow."""
+    if left is None or right is None:
+        return None
+    if left.dtype == right.dtype == np.int64 and max(_largest(left), _largest(right)) < 2**62:
+        return np.asarray(left + right)
+    return exact_integers(left.astype(object) + right.astype(object))
+
+
+def _largest(values: NDArray[Any]) -> int:
+    return max(-int(values.min(initial=0)), int(values.max(initial=0)))
 
 
 def is_whole(value: Any) -> bool:

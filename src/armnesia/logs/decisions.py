@@ -60,7 +60,14 @@ class Decisions(RecordChoice):
     def pooled(self) -> ArmStatistics:
         """The statistics of all decisions together: those of the log."""
         counts, sums = self.statistics.counts.sum(axis=0), self.statistics.sums.astype(object).sum(axis=0)
-        return ArmStatistics(self.statistics.actions, counts, sums, self.statistics.reward_range)
+        products = self.statistics.products
+        return ArmStatistics(
+            self.statistics.actions,
+            counts,
+            sums,
+            self.statistics.reward_range,
+            None if products is None else products.astype(object).sum(axis=0),
+        )
 
     def key_of(self, index: int) -> dict[str, str]:
         """The key of a decision, as JSON holds it: each column's name with its value.

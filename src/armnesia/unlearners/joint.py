@@ -265,9 +265,7 @@ def check_over(over: Over) -> None:
 
 def rows_of(statistics: ArmStatistics, rows: Any) -> ArmStatistics:
     """The statistics of some of the decisions."""
-    return ArmStatistics(
-        statistics.actions, statistics.counts[rows], statistics.sums[rows], statistics.reward_range
-    )
+    return statistics.selected(lambda values: values[rows])
 
 
 def request_of(request: DeletionRequest, rows: Any) -> DeletionRequest:

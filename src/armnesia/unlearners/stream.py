@@ -325,12 +325,8 @@ def _checked_offer(offered: Any, shape: tuple[int, ...]) -> BoolArray | None:
 
 def _arms_of(statistics: ArmStatistics, arms: IntArray) -> ArmStatistics:
     """The statistics of some arms alone."""
-    return ArmStatistics(
-        tuple(statistics.actions[arm] for arm in arms),
-        statistics.counts[..., arms],
-        statistics.sums[..., arms],
-        statistics.reward_range,
-    )
+    actions = tuple(statistics.actions[arm] for arm in arms)
+    return statistics.selected(lambda values: values[..., arms], actions)
 
 
 def _request_on(request: DeletionRequest, arms: IntArray) -> DeletionRequest:
@@ -339,9 +335,9 @@ def _request_on(request: DeletionRequest, arms: IntArray) -> DeletionRequest:
 
 def _masked(request: DeletionRequest, offered: BoolArray) -> DeletionRequest:
     """The request without its records of arms that are not offered."""
-    records = request.records
-    counts, sums = np.where(offered, records.counts, 0), np.where(offered, records.sums, 0)
-    return DeletionRequest(ArmStatistics(records.actions, counts, sums, records.reward_range), request.binary)
+    return DeletionRequest(
+        request.records.selected(lambda values: np.where(offered, values, 0)), request.binary
+    )
 
 
 def _places(rows: Any, arms: IntArray) -> Any:
