@@ -9,7 +9,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from armnesia import KLLCB, LCB, LEARNERS, ArmStatistics, Imitation, Learner
+from armnesia import (
+    KLLCB,
+    LCB,
+    LEARNERS,
+    UCB,
+    ArmStatistics,
+    EmpiricalBernsteinLCB,
+    Greedy,
+    Imitation,
+    Learner,
+)
 from armnesia.core.parameters import build, parameters_of
 from armnesia.learners import CountsOnlyLearner, MeanAndCountLearner, PenaltyLearner
 from armnesia.unlearners.base import decision_distribution
@@ -40,10 +50,11 @@ def statistics_of(arms: Arms, low: float = 0.0, high: float = 1.0) -> ArmStatist
 
 
 def test_the_learners_of_the_package_are_registered() -> None:
-    assert {"lcb": LCB, "kl_lcb": KLLCB, "imitation": Imitation}.items() <= LEARNERS.items()
+    kinds = (LCB, KLLCB, EmpiricalBernsteinLCB, Greedy, UCB, Imitation)
+    assert {kind.name: kind for kind in kinds}.items() <= LEARNERS.items()
     assert BY_KIND[CountsOnlyLearner][:1] == ["imitation"]
-    assert BY_KIND[MeanAndCountLearner][:2] == ["lcb", "kl_lcb"]
-    assert BY_KIND[PenaltyLearner][:1] == ["lcb"]
+    assert BY_KIND[MeanAndCountLearner][:4] == ["lcb", "kl_lcb", "greedy", "ucb"]
+    assert BY_KIND[PenaltyLearner][:3] == ["lcb", "greedy", "ucb"]
 
 
 @each_learner
@@ -139,8 +150,10 @@ def test_the_scale_of_the_rewards_does_not_matter(name: str, arms: Arms) -> None
 def test_a_batch_is_its_data_sets_one_by_one(name: str, data_sets: list[Arms]) -> None:
     m = max(map(len, data_sets))
     rows = [statistics_of(arms + [[]] * (m - len(arms))) for arms in data_sets]
-    counts, sums = np.stack([row.counts for row in rows]), np.stack([row.sums for row in rows])
-    decision = bound_learner(name).decide(ArmStatistics(rows[0].actions, counts, sums))
+    parts = [(row.counts, row.sums, row.products) for row in rows]
+    counts, sums, products = (np.stack(part) for part in zip(*parts, strict=True))
+    batch = ArmStatistics(rows[0].actions, counts, sums, products=products)
+    decision = bound_learner(name).decide(batch)
     alone = [bound_learner(name).decide(row) for row in rows]
     np.testing.assert_array_equal(decision.scores, [one.scores for one in alone])
     np.testing.assert_array_equal(decision.index, [one.index for one in alone])
@@ -168,11 +181,12 @@ def test_by_mean_and_count_a_score_does_not_fall_as_the_mean_rises(name: str, co
 
 @each_by_mean_and_count
 @pytest.mark.parametrize("mean", [0.0, 0.01, 0.5, 1.0])
-def test_by_mean_and_count_a_score_does_not_fall_as_the_count_rises(name: str, mean: float) -> None:
+def test_by_mean_and_count_a_score_moves_with_the_count_as_it_says(name: str, mean: float) -> None:
     learner = bound_learner(name)
     assert isinstance(learner, MeanAndCountLearner)
     scores = learner.lower_bounds(np.full((2000, 3), mean), np.arange(1, 2001)[:, None], 3)
-    assert (np.diff(scores, axis=0) >= -max(learner.score_rounding, 1e-15)).all()
+    rises = np.diff(scores, axis=0) * (-1 if learner.falls_with_count else 1)
+    assert (rises >= -max(learner.score_rounding, 1e-15)).all()
 
 
 @each_by_mean_and_count
@@ -233,7 +247,8 @@ def test_the_sensitivity_is_the_largest_change_of_a_score(name: str, count: int,
 
 
 @each_with_a_penalty
-def test_the_penalty_does_not_rise_with_the_records(name: str) -> None:
+def test_the_penalty_does_not_rise_with_the_records_nor_a_bonus(name: str) -> None:
     learner = bound_learner(name)
     assert isinstance(learner, PenaltyLearner)
-    assert (np.diff(learner.penalty(np.arange(1, 2000), n_actions=3)) <= 0).all()
+    rises = np.diff(learner.penalty(np.arange(1, 2000), n_actions=3))
+    assert (rises * (-1 if learner.falls_with_count else 1) <= 0).all()

@@ -40,12 +40,15 @@ BUDGETS = (
 )
 NOISY = ("gaussian", "centred_gaussian", "adaptive", "mixing", "multi_source", "strict_adaptive")
 UNSUPPORTED = {
-    *((noisy, learner) for noisy in NOISY for learner in ("imitation", "kl_lcb")),  # unknown sensitivity
+    # Unknown sensitivity.
+    *((noisy, learner) for noisy in NOISY for learner in ("imitation", "kl_lcb", "bernstein_lcb")),
     *((ours, "imitation") for ours in ("frozen_rollback", "tilt")),  # their level is empty for counts alone
-    *(("imitation_rollback", learner) for learner in ("lcb", "kl_lcb")),  # it is imitation's own
+    *((ours, "bernstein_lcb") for ours in ("frozen_rollback", "tilt")),  # it scores by the variance as well
+    # It is imitation's own.
+    *(("imitation_rollback", each) for each in ("lcb", "kl_lcb", "bernstein_lcb", "greedy", "ucb")),
 }
 KNOWN = {*NOISY, "rollback", "imitation_rollback", "frozen_rollback", "tilt"}
-KNOWN_LEARNERS = {"lcb", "kl_lcb", "imitation"}
+KNOWN_LEARNERS = {"lcb", "kl_lcb", "bernstein_lcb", "greedy", "ucb", "imitation"}
 
 Arm = tuple[int, int, int, int]
 """The retained records and the deleted ones: counts, and sums in eighths, which are exact in units."""
@@ -83,7 +86,9 @@ class Instance:
 
     def _records(self, deleted: bool, reward_range: tuple[float, float]) -> ArmStatistics:
         chosen = np.array([arm[2:] if deleted else arm[:2] for arm in self.arms], dtype=np.int64)
-        return ArmStatistics(range(len(chosen)), chosen[:, 0], chosen[:, 1] * UNIT // 8, reward_range)  # type: ignore[arg-type]
+        sums = chosen[:, 1] * UNIT // 8
+        products = sums % UNIT * (UNIT - sums % UNIT)  # all rewards but one are 0 or 1
+        return ArmStatistics(tuple(range(len(chosen))), chosen[:, 0], sums, reward_range, products)
 
     def statistics(self, reward_range: tuple[float, float] = (0.0, 1.0)) -> ArmStatistics:
         return self._records(False, reward_range).merge(self._records(True, reward_range))
@@ -273,7 +278,7 @@ def test_renaming_the_arms_renames_the_answer(
     order = data.draw(st.permutations(range(len(instance.arms))))
 
     def reordered(records: ArmStatistics) -> ArmStatistics:
-        return ArmStatistics(tuple(order), records.counts[order], records.sums[order])
+        return records.selected(lambda values: values[order], tuple(order))
 
     if isinstance(chosen, MeanAndCountLearner):
         retained, shape = statistics.without(request), request.counts
@@ -317,8 +322,9 @@ def test_a_batch_is_its_data_sets_one_by_one(
     chosen = learner_of(learner)
 
     def stack(items: list[ArmStatistics]) -> ArmStatistics:
-        counts, sums = np.stack([i.counts for i in items]), np.stack([i.sums for i in items])
-        return ArmStatistics(items[0].actions, counts, sums)
+        parts = zip(*((i.counts, i.sums, i.products) for i in items), strict=True)
+        counts, sums, products = (np.stack(part) for part in parts)
+        return ArmStatistics(items[0].actions, counts, sums, products=products)
 
     request = DeletionRequest(stack([row.request().records for row in rows]), all(row.binary for row in rows))
     statistics = stack([row.statistics() for row in rows])

@@ -168,7 +168,7 @@ class ArmStatistics:
         units = [to_units(np.ravel(np.asarray(values)), reward_range) for values in rewards.values()]
         counts = np.array([len(arm) for arm in units], dtype=np.int64)
         sums = np.array([int(arm.sum()) for arm in units], dtype=np.int64)
-        products = np.array([sum((arm * (UNIT - arm)).tolist()) for arm in units], dtype=object)
+        products = np.array([sum(products_of(arm).tolist()) for arm in units], dtype=object)
         return cls(tuple(rewards), counts, sums, reward_range, products)
 
     @classmethod
@@ -469,11 +469,32 @@ def exact_integers(values: ArrayLike) -> NDArray[Any]:
     if given.dtype.kind not in "iuO" or (
         given.dtype == object and not all(is_whole(value) for value in given.flat)
     ):
-        raise InvalidInputError(f"products must be whole numbers of squared reward units; got {given.tolist()}")
+        raise InvalidInputError(f"products must be whole numbers of reward units²; got {given.tolist()}")
     try:
         return given.astype(np.int64)
     except OverflowError:
         return np.array([int(value) for value in given.flat], dtype=object).reshape(given.shape)
+
+
+def products_of(units: IntArray) -> IntArray:
+    """u·(10⁹ − u) of each reward of u units: at most 2.5·10¹⁷, and 0 for the lowest and the highest."""
+    return units * (UNIT - units)
+
+
+def exact_sums_at(shape: tuple[int, ...], places: Any, products: NDArray[Any]) -> NDArray[Any]:
+    """The sums of products by place; int64 is added in two parts, because sums of 37 products can exceed it.
+
+    >>> exact_sums_at((2,), np.array([1, 1]), np.array([2**62, 2**62])).tolist()
+    [0, 9223372036854775808]
+    """
+    if products.dtype == object:
+        total = np.zeros(shape, dtype=object)
+        np.add.at(total, places, products)
+        return total
+    high, low = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    np.add.at(high, places, products >> 30)
+    np.add.at(low, places, products & (2**30 - 1))
+    return np.asarray(high.astype(object) * 2**30 + low if high.any() else low)
 
 
 def squares_of(records: Records) -> NDArray[Any]:

@@ -80,6 +80,8 @@ class Learner(ABC):
     name: ClassVar[str]
     description: ClassVar[str] = "of any kind"
     """Completes "a learner …" in the message of an unlearner that needs this kind."""
+    needs_squares: ClassVar[bool] = False
+    """Whether the scores depend on the second moment, which not all statistics hold (`squares`)."""
 
     @abstractmethod
     def unit_scores(self, statistics: ArmStatistics) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What the pessimistic learners share: a confidence τ, and lower confidence bounds on the means."""
+"""What the learners by confidence bounds share: their confidence τ."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -10,12 +10,12 @@ import numpy as np
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.parameters import parameter
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners.mean_and_count import MeanAndCountLearner
+from armnesia.learners.base import Learner
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidenceLearner(MeanAndCountLearner):
-    """Scores an arm by a lower confidence bound on its mean; −1 for an arm without records.
+class ConfidenceLearner(Learner):
+    """Scores an arm by a confidence bound on its mean.
 
     `confidence` is τ: given, or bound once as 1/N. It must not change when records are deleted, or rollback
     would not equal retraining. Bound as 1/N it reveals N, because it is public configuration, and every

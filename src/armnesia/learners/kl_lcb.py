@@ -8,12 +8,13 @@ from numpy.typing import ArrayLike
 
 from armnesia.core.arrays import FloatArray
 from armnesia.learners.confidence import ConfidenceLearner
+from armnesia.learners.mean_and_count import MeanAndCountLearner
 
 _HALVINGS = 60  # of the interval [0, mean]: then it is as short as rounding
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLLCB(ConfidenceLearner):
+class KLLCB(ConfidenceLearner, MeanAndCountLearner):
     """Score: the smallest μ with N·kl(μ̂, μ) ≤ ln(m/τ), by Chernoff's bound, at the same confidence as `LCB`.
 
     It holds for all rewards in [0, 1]. It is never below Hoeffding's bound, and far above it for means near 0

@@ -27,8 +27,14 @@ class MeanAndCountLearner(Learner):
     def lower_bounds(self, means: FloatArray, counts: ArrayLike, n_actions: int) -> FloatArray:
         """The scores of arms with these means and positive counts.
 
-        They must not fall as a mean or a count rises, by more than `score_rounding`.
+        They must not fall as a mean rises, nor as a count rises unless `falls_with_count`, by more than
+        `score_rounding`.
         """
+
+    @property
+    def falls_with_count(self) -> bool:
+        """Whether a score never rises with the count, as of an optimist; otherwise it never falls."""
+        return False
 
     @property
     def score_falls_then_rises(self) -> bool:
@@ -78,6 +84,8 @@ class MeanAndCountLearner(Learner):
 class PenaltyLearner(MeanAndCountLearner):
     """Scores an arm by its mean less a penalty of its count: μ̂(a) − b(N(a)), where b does not rise with N.
 
+    If `falls_with_count`, −b is a bonus, and b does not fall with N.
+
     Then the sensitivity of a score to a deletion is known exactly, and noise can be calibrated to it.
     """
 
@@ -100,7 +108,7 @@ class PenaltyLearner(MeanAndCountLearner):
     def sensitivity(self, counts: ArrayLike, deleted: ArrayLike, n_actions: int) -> FloatArray:
         """The largest change of an arm's score that deleting k of its N records can cause.
 
-        The mean moves by at most k/N either way and the penalty rises by b(N−k) − b(N); the score of an
+        The mean moves by at most k/N either way and the penalty by |b(N−k) − b(N)|; the score of an
         emptied arm falls to −1 from anywhere in [−b(N), 1 − b(N)]. Both are attained: this is the exact
         maximum over all rewards.
 
@@ -111,7 +119,8 @@ class PenaltyLearner(MeanAndCountLearner):
         before, removed = np.asarray(counts), np.asarray(deleted)
         left = before - removed
         penalty = self.penalty(np.maximum(before, 1), n_actions)
-        partly = removed / np.maximum(before, 1) + self.penalty(np.maximum(left, 1), n_actions) - penalty
+        moved = np.abs(self.penalty(np.maximum(left, 1), n_actions) - penalty)
+        partly = removed / np.maximum(before, 1) + moved
         emptied = np.maximum(2 - penalty, penalty - 1)
         return np.asarray(np.where(removed == 0, 0.0, np.where(left > 0, partly, emptied)))
 
@@ -193,6 +202,11 @@ class FrozenPenalty(PenaltyLearner):
     def score_rounding(self) -> float:
         """That of the inner learner."""
         return self.inner.score_rounding
+
+    @property
+    def falls_with_count(self) -> bool:
+        """Whether that of the inner learner does."""
+        return self.inner.falls_with_count
 
     @property
     def score_falls_then_rises(self) -> bool:

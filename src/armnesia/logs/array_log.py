@@ -10,7 +10,7 @@ import numpy as np
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
+from armnesia.core.statistics import ArmStatistics, exact_sums_at, products_of
 from armnesia.core.units import UNIT
 from armnesia.logs import rules
 from armnesia.logs.conditions import Condition
@@ -141,7 +141,8 @@ class ArrayLog(Log, InMemoryRows):
         counts = np.bincount(codes, minlength=len(self.actions))
         sums = np.zeros(len(self.actions), dtype=np.int64)
         np.add.at(sums, codes, self.units[rows])  # not bincount's weights: those are floats
-        return ArmStatistics(self.actions, counts, sums, self.reward_range)
+        products = exact_sums_at(counts.shape, codes, products_of(self.units[rows]))
+        return ArmStatistics(self.actions, counts, sums, self.reward_range, products)
 
     def _user_code(self, user: Hashable) -> int:
         try:

@@ -14,7 +14,7 @@ from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
-from armnesia.core.statistics import ArmStatistics
+from armnesia.core.statistics import ArmStatistics, exact_sums_at, products_of
 from armnesia.logs.conditions import Condition
 from armnesia.logs.key_columns import KeyColumn, too_many_keys
 from armnesia.logs.record_choice import RecordChoice
@@ -159,7 +159,7 @@ class ArrayDecisions(Decisions):
             len(keys),
             log.actions,
             log.reward_range,
-            (decision_of_row, log.action_codes, np.ones_like(log.units), log.units),
+            (decision_of_row, log.action_codes, np.ones_like(log.units), log.units, products_of(log.units)),
         )
         return cls(columns, keys, log.has_users, records, log, decision_of_row)
 
@@ -170,8 +170,8 @@ class ArrayDecisions(Decisions):
         return self._request(np.array(rows))
 
     def _request(self, rows: IntArray) -> DeletionRequest:
-        units = self.log.units[rows]
-        tallies = (self.decision_of_row[rows], self.log.action_codes[rows], np.ones_like(units), units)
+        units, arms = self.log.units[rows], self.log.action_codes[rows]
+        tallies = (self.decision_of_row[rows], arms, np.ones_like(units), units, products_of(units))
         records = summed_by_decision(len(self), self.log.actions, self.log.reward_range, tallies)
         return DeletionRequest(records, self.log.all_binary(rows))
 
@@ -180,21 +180,24 @@ def summed_by_decision(
     n_decisions: int,
     actions: tuple[Hashable, ...],
     reward_range: tuple[float, float],
-    tallies: tuple[IntArray, IntArray, IntArray, NDArray[Any]],
+    tallies: tuple[IntArray, IntArray, IntArray, NDArray[Any], NDArray[Any]],
 ) -> ArmStatistics:
-    """Add up tallies: decision, arm, count and sum of units each.
+    """Add up tallies: decision, arm, count, sum of units and of products each.
 
-    >>> tallies = (np.array([1, 0, 1]), np.array([0, 1, 0]), np.array([2, 1, 3]), np.array([0, 7, 5]))
+    >>> units = np.array([0, 7, 5])
+    >>> tallies = (np.array([1, 0, 1]), np.array([0, 1, 0]), np.array([2, 1, 1]), units, products_of(units))
     >>> found = summed_by_decision(2, ("A", "B"), (0.0, 1.0), tallies)
     >>> found.counts, found.sums
-    (array([[0, 1], [5, 0]]), array([[0, 7], [5, 0]]))
+    (array([[0, 1], [3, 0]]), array([[0, 7], [5, 0]]))
     """
-    decisions, arms, n, units = tallies
+    decisions, arms, n, units, products = tallies
     counts = np.zeros((n_decisions, len(actions)), dtype=np.int64)
     sums = np.zeros(counts.shape, dtype=units.dtype)  # Python integers if the units are
     np.add.at(counts, (decisions, arms), n)
     np.add.at(sums, (decisions, arms), units)
-    return ArmStatistics(actions, counts, sums, reward_range)
+    return ArmStatistics(
+        actions, counts, sums, reward_range, exact_sums_at(counts.shape, (decisions, arms), products)
+    )
 
 
 def part_rows(

@@ -6,11 +6,15 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
 from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import part_rows, summed_by_decision
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.rows import Rows
 from armnesia.logs.values import arm_of_text, label_text
+
+SUM_OF_PRODUCTS = f"sum(units * ({UNIT} - units))"
+"""In SQL of an engine whose sums of 64-bit integers are longer; a product itself is below 2⁶³."""
 
 
 class Tally(NamedTuple):
@@ -27,6 +31,8 @@ class Tally(NamedTuple):
     """How many rewards are."""
     binary: int
     """How many are the lowest or the highest reward."""
+    products: int
+    """The sum of u·(10⁹ − u) over their units u."""
 
 
 class TallyingSource(Protocol):
@@ -51,23 +57,26 @@ class TallyingSource(Protocol):
 
 
 def statistics_of_sums(
-    sums_of_labels: Iterable[tuple[Any, int, int]],
+    sums_of_labels: Iterable[tuple[Any, int, int, int]],
     actions: tuple[Hashable, ...],
     reward_range: tuple[float, float],
 ) -> ArmStatistics:
-    """Put counts and sums by action label in the order of the declared actions.
+    """Put counts, sums and products by action label in the order of the declared actions.
 
-    >>> statistics_of_sums([("B", 2, 5), ("B", 1, 3)], ("A", "B"), (0.0, 1.0)).sums
+    >>> sums = [("B", 2, 5, 4999999987), ("B", 1, 3, 2999999991)]
+    >>> statistics_of_sums(sums, ("A", "B"), (0.0, 1.0)).sums
     array([0, 8])
     """
     arm_of = arm_of_text(actions)
     counts = np.zeros(len(actions), dtype=np.int64)
-    sums = np.zeros(len(actions), dtype=object)  # Python integers: a sum over many files can exceed int64
-    for label, n, total in sums_of_labels:
+    # Python integers: a sum over many files can exceed int64
+    sums, products = np.zeros(len(actions), dtype=object), np.zeros(len(actions), dtype=object)
+    for label, n, total, product in sums_of_labels:
         arm = arm_of[str(label_text(label))]
         counts[arm] += n
         sums[arm] += total
-    return ArmStatistics(actions, counts, sums, reward_range)
+        products[arm] += product
+    return ArmStatistics(actions, counts, sums, reward_range, products)
 
 
 def statistics_of_tallies(
@@ -75,7 +84,7 @@ def statistics_of_tallies(
 ) -> ArmStatistics:
     """Add up tallies per action, whatever their keys and users."""
     return statistics_of_sums(
-        ((each.action, each.n_rows, each.units) for each in tallies), actions, reward_range
+        ((each.action, each.n_rows, each.units, each.products) for each in tallies), actions, reward_range
     )
 
 
@@ -107,5 +116,6 @@ def sums_by_decision(
         np.array([arm_of[str(label_text(each.action))] for each in tallies], dtype=np.int64),
         np.array([each.n_rows for each in tallies], dtype=np.int64),
         np.array([each.units for each in tallies], dtype=object),
+        np.array([each.products for each in tallies], dtype=object),
     )
     return summed_by_decision(n_decisions, totals.actions, totals.reward_range, columns)

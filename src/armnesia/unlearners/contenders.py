@@ -32,11 +32,11 @@ def contenders(learner: MeanAndCountLearner, retained: ArmStatistics, shape: Int
 def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray) -> BoolArray:
     """Mark the arms that are π(D) for some deletion of at most so many records of each arm.
 
-    The highest score that an arm can have had is that with `most` highest rewards more: a score does not fall
-    as mean or count rises. The lowest is not always that with `most` lowest rewards more, because the mean
-    falls and the count rises. It is searched if the learner's `score_falls_then_rises`; otherwise a bound
-    below it takes its place, and an arm that was never served may be marked too. This uses D∖U alone, so a
-    reference at level `retained` knows it.
+    The highest score that an arm can have had is that with `most` highest rewards more, if scores do not fall
+    as the count rises; otherwise a bound above it is that mean at the count that is left. The lowest is not
+    always that with `most` lowest rewards more, because the mean falls and the count rises. It is searched if
+    the learner's `score_falls_then_rises`; otherwise a bound below it takes its place. With a bound, an arm
+    that was never served may be marked too. This uses D∖U alone, so a reference at level `retained` knows it.
 
     >>> from armnesia import LCB
     >>> retained = ArmStatistics.from_rewards({"A": [1] * 50 + [0] * 50, "B": [1] * 63 + [0] * 57, "C": [0]})
@@ -45,7 +45,8 @@ def contenders_up_to(learner: MeanAndCountLearner, retained: ArmStatistics, most
     >>> contenders_up_to(LCB(confidence=0.1), retained, np.array([2, 2, 0]))
     array([False,  True, False])
     """
-    return can_win(_lowest_up_to(learner, retained, most), highest_scores(learner, retained, most))
+    highest = _above_the_highest_scores if learner.falls_with_count else highest_scores
+    return can_win(_lowest_up_to(learner, retained, most), highest(learner, retained, most))
 
 
 def can_win(lowest: FloatArray, highest: FloatArray) -> BoolArray:
@@ -67,12 +68,27 @@ def highest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, number
     >>> highest_scores(LCB(confidence=0.1), retained, np.array([20, 0])).round(3)
     array([0.472, 0.413])
     """
+    statistics = _with_ones(retained, number)
+    rounding = np.where(statistics.counts > retained.counts, learner.score_rounding, 0.0)
+    return np.asarray(learner.unit_scores(statistics) + rounding)
+
+
+def _above_the_highest_scores(
+    learner: MeanAndCountLearner, retained: ArmStatistics, most: IntArray
+) -> FloatArray:
+    """Bounds above the highest scores, where a score falls with the count."""
+    statistics = _with_ones(retained, most)
+    left = np.maximum(retained.counts, 1)
+    bounds = learner.lower_bounds(statistics.unit_means, left, retained.n_actions) + learner.score_rounding
+    return np.where(statistics.counts > 0, bounds, -1.0)
+
+
+def _with_ones(retained: ArmStatistics, number: IntArray) -> ArmStatistics:
+    """So many highest rewards more."""
     before = retained.counts + number
     # Python integers where a sum may exceed 64 bits.
     ones = np.asarray(before - retained.counts, dtype=object if before.max(initial=0) > 2**32 else np.int64)
-    sums = retained.sums + ones * UNIT
-    scores = learner.unit_scores(ArmStatistics(retained.actions, before, sums, retained.reward_range))
-    return np.asarray(scores + np.where(before > retained.counts, learner.score_rounding, 0.0))
+    return ArmStatistics(retained.actions, before, retained.sums + ones * UNIT, retained.reward_range)
 
 
 def lowest_scores(learner: MeanAndCountLearner, retained: ArmStatistics, number: IntArray) -> FloatArray:

@@ -237,8 +237,13 @@ class Configuration:
 
     def make_learner(self) -> Learner:
         """The learner, with τ fixed."""
-        if self.learner not in LEARNERS:
-            raise InvalidInputError(f"learner must be one of {', '.join(LEARNERS)}; got {self.learner!r}")
+        possible = [name for name, kind in LEARNERS.items() if not kind.needs_squares]
+        if self.learner not in possible:
+            why = ", which needs the squares of rewards: a vault keeps counts and sums"
+            raise InvalidInputError(
+                f"learner must be one of {', '.join(possible)}; got {self.learner!r}"
+                f"{why if self.learner in LEARNERS else ''}"
+            )
         kind = LEARNERS[self.learner]
         has_confidence = "confidence" in parameter_names(kind)
         confidence = {"confidence": self.confidence} if has_confidence else {}

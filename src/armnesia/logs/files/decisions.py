@@ -15,9 +15,10 @@ from armnesia.logs.conditions import Condition
 from armnesia.logs.decisions import Decisions, part_rows, summed_by_decision
 from armnesia.logs.files.label_lookup import Lookup
 from armnesia.logs.key_columns import KeyColumn, missing_keys, too_many_keys
+from armnesia.logs.tallies import SUM_OF_PRODUCTS
 from armnesia.logs.values import arm_of_text, label_text
 
-_TALLY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
+_TALLY = f"count(*), sum(units), {SUM_OF_PRODUCTS}, bool_and(units IN (0, {UNIT}))"
 
 
 class KeyedFiles(Protocol):
@@ -70,7 +71,7 @@ class FileDecisions(Decisions):
             f" GROUP BY {names}, action_value",
             totals.reward_range,
         )
-        *texts, actions, counts, sums, _ = zip(*found, strict=True)
+        *texts, actions, counts, sums, products, _ = zip(*found, strict=True)
         for place, column in enumerate(columns):
             if None in texts[place]:
                 raise _refused_keys(files, place, column, totals.reward_range)
@@ -87,6 +88,7 @@ class FileDecisions(Decisions):
             np.array([arm_of[action] for action in actions]),
             np.array(counts, dtype=np.int64),
             np.array(sums, dtype=object),
+            np.array(products, dtype=object),
         )
         statistics = summed_by_decision(len(keys), totals.actions, totals.reward_range, tallies)
         return cls(columns, keys, has_users, statistics, files)
@@ -120,7 +122,7 @@ class FileDecisions(Decisions):
 
     def _request(self, tallies: list[tuple[Any, ...]]) -> DeletionRequest:
         arm_of = arm_of_text(self.statistics.actions)
-        _, *keys, actions, counts, sums, binary = zip(*tallies, strict=True)
+        _, *keys, actions, counts, sums, products, binary = zip(*tallies, strict=True)
         records = summed_by_decision(
             len(self),
             self.statistics.actions,
@@ -130,6 +132,7 @@ class FileDecisions(Decisions):
                 np.array([arm_of[action] for action in actions]),
                 np.array(counts, dtype=np.int64),
                 np.array(sums, dtype=object),
+                np.array(products, dtype=object),
             ),
         )
         return DeletionRequest(records, all(binary))

@@ -13,10 +13,10 @@ from armnesia.logs.decisions import Decisions
 from armnesia.logs.files.decisions import FileDecisions, KeyedFiles
 from armnesia.logs.key_columns import KeyColumn
 from armnesia.logs.log import Log
-from armnesia.logs.tallies import statistics_of_sums
+from armnesia.logs.tallies import SUM_OF_PRODUCTS, statistics_of_sums
 from armnesia.logs.values import label_text
 
-_COUNT_SUM_BINARY = f"count(*), sum(units), bool_and(units IN (0, {UNIT}))"
+_COUNT_SUM_BINARY = f"count(*), sum(units), {SUM_OF_PRODUCTS}, bool_and(units IN (0, {UNIT}))"
 
 
 class LogInFiles(KeyedFiles, Protocol):
@@ -99,7 +99,7 @@ class FileLog(Log):
 
     def _request(self, found: Iterable[Iterable[Any]]) -> DeletionRequest:
         per_action = [tuple(row) for row in found]
-        records = ((label, n, total) for label, n, total, _ in per_action)
+        records = ((label, n, total, products) for label, n, total, products, _ in per_action)
         binary = all(binary for *_, binary in per_action)
         return DeletionRequest(statistics_of_sums(records, self.actions, self.reward_range), binary)
 

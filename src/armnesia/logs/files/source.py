@@ -35,7 +35,7 @@ from armnesia.logs.log import Log
 from armnesia.logs.manifests import Changes, FileManifest, Manifest
 from armnesia.logs.rows import RawRows, Selection
 from armnesia.logs.source import Source, heading_of, place_of_user
-from armnesia.logs.tallies import statistics_of_sums
+from armnesia.logs.tallies import SUM_OF_PRODUCTS, statistics_of_sums
 from armnesia.logs.values import arm_of_text, label_text, sorted_if_comparable
 
 # The arithmetic of armnesia.core.units.to_units, operation by operation, in float64 and with ties to even.
@@ -466,17 +466,18 @@ class FileSource(Source):
             label = self.label_of("action")
             offences = self.first_rows(label, condition, reward_range, texts=undeclared)
             raise rules.undeclared_actions(what, offences, actions)
-        if any(count > valid for _, count, _, valid in found):
+        if any(count > valid for _, count, _, valid, _ in found):
             raise self._refused_rewards(reward_range)
-        totals = statistics_of_sums((row[:3] for row in found), actions, reward_range)
+        sums = ((label, count, units, products) for label, count, units, _, products in found)
+        totals = statistics_of_sums(sums, actions, reward_range)
         return FileLog(actions, reward_range, self.columns.user is not None, self, totals)
 
-    def _sums_of_actions(self, reward_range: tuple[float, float]) -> list[tuple[Any, int, int, int]]:
-        """Per action: its label, its rows, the sum of their units, and the rows with a valid reward."""
+    def _sums_of_actions(self, reward_range: tuple[float, float]) -> list[tuple[Any, int, int, int, int]]:
+        """Per action: label, rows, the sum of their units, rows with a valid reward, the sum of products."""
         # Of Parquet files, users are not read here. Long actions are left out, so that they take no memory,
         # and missing ones with them: the number of rows shows that there are some.
         sized = [role for role in ("action", "user") if role in self._column_of and self._is_csv]
-        asked = [self.label_of("action"), "count(*)", "sum(units)", "count(units)"]
+        asked = [self.label_of("action"), "count(*)", "sum(units)", "count(units)", SUM_OF_PRODUCTS]
         asked += [f"max(strlen({role}_text))" for role in sized]
         asked += [f"min({name}), max({name})" for name in self._propensity_names().values()]
         size = None if self._is_csv else self._of_decisions("action").size()
@@ -489,13 +490,13 @@ class FileSource(Source):
             self._refuse_missing_actions(reward_range)
         self._files.check_count(n_read, self._n_rows)
         for at, role in enumerate(sized):
-            if max((row[4 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
+            if max((row[5 + at] or 0 for row in found), default=0) > LONGEST_TEXT:
                 condition = f"strlen({role}_text) > {LONGEST_TEXT}"
                 ((first, _), *_) = self.first_rows("NULL", condition, reward_range)
                 raise rules.long_label(self.described(role), first)
         for at, name in enumerate(self._propensities):
-            self._known_ranges[name] = [row[4 + len(sized) + 2 * at :][:2] for row in found]
-        return [row[:4] for row in found]
+            self._known_ranges[name] = [row[5 + len(sized) + 2 * at :][:2] for row in found]
+        return [row[:5] for row in found]
 
     def _refuse_missing_actions(self, reward_range: tuple[float, float]) -> None:
         offences = self.first_rows("NULL", "action_text IS NULL", reward_range)

@@ -39,6 +39,10 @@ _ABOVE, _UP_TO = "\0above", "\0up_to"
 """Stand for parameters in SQL until it is run: no name can have such characters."""
 
 
+_HIGH = 2**30
+"""Products of rewards are added up in two parts: multiples of this, and rests."""
+
+
 class _Extent(NamedTuple):
     """The highest value of the column that rows are ordered by, as a manifest holds it, and their number."""
 
@@ -51,6 +55,8 @@ class TableSource(Source):
 
     _parameter_mark: ClassVar[str]
     """A parameter in SQL by its number."""
+    _divided: ClassVar[str] = "/"
+    """The division of integers, without rest."""
 
     def __init__(self, location: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         if table is None:
@@ -318,9 +324,12 @@ class TableSource(Source):
             parameters,
         )
         names = ", ".join(f"g{at}" for at in range(len(groups)))
+        product = f"(units * ({UNIT} - units))"  # its sum may exceed 64 bits: two parts are added
         sql = (
             f"SELECT {names}, count(*), {self._sum('units')}, count(units),"
-            f" sum(CASE WHEN units = 0 OR units = {UNIT} THEN 1 ELSE 0 END), max(size)"
+            f" sum(CASE WHEN units = 0 OR units = {UNIT} THEN 1 ELSE 0 END),"
+            f" {self._sum(f'{product} {self._divided} {_HIGH}')}, {self._sum(f'{product} & {_HIGH - 1}')},"
+            " max(size)"
             f" FROM (SELECT {names}, size, {self._units()} AS units FROM ({inner}) AS valued) AS rounded"
             f" GROUP BY {names}"
         )
@@ -432,18 +441,18 @@ class TableSource(Source):
             places = self._sound_groups(columns[:n_groups], columns[-1], values)
             for place in places:
                 row = [column[place] for column in columns]
-                n_rows, units, valid, binary = map(int, (value or 0 for value in row[-5:-1]))
-                if valid and row[-4] is None:
+                n_rows, units, valid, binary, high, low = map(int, (value or 0 for value in row[-7:-1]))
+                if valid and None in (row[-6], row[-3], row[-2]):
                     raise UnsupportedError(
                         f"the rewards of {valid:,} rows are more than the database adds up exactly: choose"
                         " parts of the log with where (--where)"
                     )
-                user = None if len(row) == n_groups + len(compared) + 5 else label_text(row[-6])
+                user = None if len(row) == n_groups + len(compared) + 7 else label_text(row[-8])
                 yield Tally(
                     row[0],
                     tuple(text(value) for text, value in zip(texts_of, row[1 : 1 + n_keys], strict=True)),
                     user if users is None or user in users else None,
-                    *(n_rows, units, valid, binary),
+                    *(n_rows, units, valid, binary, high * _HIGH + low),
                 )
 
     def _sound_groups(

@@ -36,6 +36,7 @@ class SparkSource(TableSource):
     """A table or view by its name in Spark, `spark:catalog.database.table`."""
 
     _parameter_mark = ":p{}"
+    _divided = "div"
 
     def __init__(self, name: str, columns: Columns, *, table: str | None, whole_rows: bool) -> None:
         rules.refuse_table(table)
