@@ -122,13 +122,15 @@ def test_values_never_change() -> None:
 
 
 def test_equality_and_hash_follow_the_content() -> None:
-    same = ArmStatistics(RATINGS.actions, RATINGS.counts.copy(), RATINGS.sums.astype(object), (1, 5))
+    parts = RATINGS.counts.copy(), RATINGS.sums.astype(object), (1, 5), RATINGS.products
+    same = ArmStatistics(RATINGS.actions, *parts)  # type: ignore[arg-type]
     assert same == RATINGS
     assert hash(same) == hash(RATINGS)
     others: list[object] = [
         ArmStatistics(("C", "B", "A"), RATINGS.counts, RATINGS.sums, (1, 5)),
         ArmStatistics(RATINGS.actions, RATINGS.counts, RATINGS.sums, (1, 6)),
         ArmStatistics(RATINGS.actions, RATINGS.counts + 1, RATINGS.sums, (1, 5)),
+        RATINGS.without_products(),
         RATINGS.add("B", 1),
         ArmStatistics(RATINGS.actions, RATINGS.counts[None], RATINGS.sums[None], (1, 5)),
         "not statistics",

@@ -186,12 +186,15 @@ def test_the_statistics_of_the_rows_are_those_of_the_log(stored: Store) -> None:
         "who": random.integers(0, 50, 3000).tolist(),
     }
     source = stored(table)
-    counts, sums = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    counts, sums, products = (np.zeros(3, dtype=object) for _ in range(3))
     for rows in source.open(**COLUMNS_OF_ROWS).rows(["A", "B", "C"], (-3, 11), chunk=700):
         np.add.at(counts, rows.arms, 1)
         np.add.at(sums, rows.arms, rows.units)
+        np.add.at(products, rows.arms, [units * (10**9 - units) for units in rows.units])
     log = source.log(**COLUMNS_OF_ROWS, actions=["A", "B", "C"], reward_range=(-3, 11))
-    assert ArmStatistics(("A", "B", "C"), counts, sums, (-3.0, 11.0)) == log.statistics()
+    counts = counts.astype(np.int64)
+    assert ArmStatistics(("A", "B", "C"), counts, sums, (-3.0, 11.0), products) == log.statistics()
+    assert products.max() > 2**63  # sums that an engine must not make a float of
     in_memory = read_log(table, **COLUMNS_OF_ROWS, actions=["A", "B", "C"], reward_range=(-3, 11))
     assert log.statistics() == in_memory.statistics()
     for user in (7, 49):

@@ -34,12 +34,15 @@ class AllDataSets:
 
     @property
     def statistics(self) -> ArmStatistics:
-        return ArmStatistics(self.labels, self.counts, self.sums * UNIT)
+        return ArmStatistics(self.labels, self.counts, self.sums * UNIT, products=np.zeros_like(self.sums))
 
     @property
     def request(self) -> DeletionRequest:
         return DeletionRequest(
-            ArmStatistics(self.labels, self.deleted, self.deleted_sums * UNIT), binary=True
+            ArmStatistics(
+                self.labels, self.deleted, self.deleted_sums * UNIT, products=np.zeros_like(self.sums)
+            ),
+            binary=True,
         )
 
     def released(self, unlearner: Unlearner | None, learner: Learner, budget: Budget) -> Floats:

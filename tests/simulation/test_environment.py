@@ -131,6 +131,9 @@ def test_sums_of_unequal_counts_stay_with_their_owners(name: str) -> None:
     sums = DISTRIBUTIONS[name].draw_sums(np.random.default_rng(3), counts) / UNIT
     assert (sums[counts == 0] == 0).all()
     assert (sums <= counts).all()
+    same, products = DISTRIBUTIONS[name].draw_moments(np.random.default_rng(3), counts)
+    assert (same == sums * UNIT).all()
+    assert (products <= same * (1 - sums / np.maximum(counts, 1)) * UNIT * (1 + 1e-9)).all()  # Cauchy–Schwarz
     big = counts >= 400
     allowed = 5 * np.sqrt(0.25 / counts[big])  # no reward in [0, 1] has a larger variance
     assert (abs(sums[big] / counts[big] - DISTRIBUTIONS[name].mean) < allowed).all()

@@ -193,7 +193,7 @@ class ArmStatistics:
         """
         self._check_same_arms(other)
         counts = self.counts + other.counts
-        sums, products = add_sums(self.sums, other.sums, counts), _added(self.products, other.products)
+        sums, products = add_sums(self.sums, other.sums, counts), add_products(self.products, other.products)
         return type(self)(self.actions, counts, sums, self.reward_range, products)
 
     def without(self, records: Records) -> Self:
@@ -220,7 +220,7 @@ class ArmStatistics:
                 f" {_shown(self.sums, arm)}, in reward units; deleting count {_shown(records.counts, arm)}"
                 f" and sum {_shown(records.sums, arm)} would remove records that it does not contain"
             )
-        products = _added(self.products, None if records.products is None else -records.products)
+        products = add_products(self.products, None if records.products is None else -records.products)
         arm = None if products is None else _first_impossible_product(counts, sums, products)
         if arm is not None:
             before, deleted = squares_of(self), squares_of(records)
@@ -494,6 +494,15 @@ def exact_sums_at(shape: tuple[int, ...], places: Any, products: NDArray[Any]) -
     high, low = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     np.add.at(high, places, products >> 30)
     np.add.at(low, places, products & (2**30 - 1))
+    return _of_two_parts(high, low)
+
+
+def exact_row_sums(products: IntArray) -> NDArray[Any]:
+    """The sums of products over the last axis, in two parts as `exact_sums_at` adds them."""
+    return _of_two_parts((products >> 30).sum(axis=-1), (products & (2**30 - 1)).sum(axis=-1))
+
+
+def _of_two_parts(high: IntArray, low: IntArray) -> NDArray[Any]:
     return np.asarray(high.astype(object) * 2**30 + low if high.any() else low)
 
 
@@ -503,8 +512,8 @@ def squares_of(records: Records) -> NDArray[Any]:
     return np.asarray(records.sums.astype(object) * UNIT - records.products)
 
 
-def _added(left: NDArray[Any] | None, right: NDArray[Any] | None) -> NDArray[Any] | None:
-    """The sum of products if both are known; Python integers where int64 could overflow."""
+def add_products(left: NDArray[Any] | None, right: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Add products if both are known; Python integers where int64 could overflow."""
     if left is None or right is None:
         return None
     if left.dtype == right.dtype == np.int64 and max(_largest(left), _largest(right)) < 2**62:

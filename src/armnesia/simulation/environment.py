@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.special import ndtr
+from armnesia.core.statistics import exact_sums_at, products_of
 from armnesia.core.units import UNIT, to_units
 
 _CHUNK = 2**22  # rewards in memory at once
@@ -26,14 +28,20 @@ class RewardDistribution(ABC):
         """Independent rewards."""
 
     def draw_sums(self, rng: np.random.Generator, counts: IntArray) -> IntArray:
-        """The sums, in units, of `counts` rewards each, drawn in chunks."""
-        sums = np.zeros(counts.shape, dtype=np.int64)
+        """The sums, in units, of `counts` rewards each."""
+        return self.draw_moments(rng, counts)[0]
+
+    def draw_moments(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, NDArray[Any]]:
+        """The sums of the units and of the products (`ArmStatistics`) of `counts` rewards each, in chunks."""
+        sums, products = np.zeros(counts.shape, dtype=np.int64), np.zeros(counts.shape, dtype=object)
         per_chunk = max(1, _CHUNK // max(1, int(counts.max(initial=0))))
         for first in range(0, counts.size, per_chunk):
             part = counts[first : first + per_chunk]
             owner = np.repeat(np.arange(part.size), part)
-            np.add.at(sums, first + owner, to_units(self.draw(rng, int(part.sum())), (0.0, 1.0)))
-        return sums
+            units = to_units(self.draw(rng, int(part.sum())), (0.0, 1.0))
+            np.add.at(sums, first + owner, units)
+            products[first : first + per_chunk] = exact_sums_at(part.shape, owner, products_of(units))
+        return sums, products
 
 
 @dataclass(frozen=True)
@@ -50,9 +58,10 @@ class Bernoulli(RewardDistribution):
         """Zeros and ones."""
         return np.asarray(rng.random(size) < self.mean, dtype=np.float64)
 
-    def draw_sums(self, rng: np.random.Generator, counts: IntArray) -> IntArray:
-        """Binomial numbers of ones, in units."""
-        return np.asarray(rng.binomial(counts, self.mean) * UNIT, dtype=np.int64)
+    def draw_moments(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, NDArray[Any]]:
+        """Binomial numbers of ones, in units; the products are 0."""
+        sums = np.asarray(rng.binomial(counts, self.mean) * UNIT, dtype=np.int64)
+        return sums, np.zeros_like(sums)
 
 
 @dataclass(frozen=True)
