@@ -68,7 +68,9 @@ def test_no_arm_that_was_served_is_left_out_of_the_contenders(
     if frozen is not None:
         learner = learner.with_frozen_penalty(frozen)
     most, checked = np.array([3, 3]), 0
-    for (n, ones), (n_other, ones_other) in product([(0, 0), (1, 1), (5, 1), (5, 5), (40, 30), (200, 5)], repeat=2):
+    for (n, ones), (n_other, ones_other) in product(
+        [(0, 0), (1, 1), (5, 1), (5, 5), (40, 30), (200, 5)], repeat=2
+    ):
         retained = am.ArmStatistics((0, 1), np.array([n, n_other]), np.array([ones, ones_other]) * UNIT)
         if not n + n_other:
             continue

@@ -34,13 +34,14 @@ def columns(rows: list[Row]) -> dict[str, list[Any]]:
     }
 
 
-def counted_by_hand(rows: list[Row]) -> tuple[list[int], list[int]]:
-    """Records and reward units per arm; a reward is rounded to 10⁻⁹, half to even."""
-    counts, sums = [0] * 3, [0] * 3
+def counted_by_hand(rows: list[Row]) -> tuple[list[int], list[int], list[int]]:
+    """Records, reward units and their squares per arm; a reward is rounded to 10⁻⁹, half to even."""
+    counts, sums, squares = [0] * 3, [0] * 3, [0] * 3
     for action, reward, _ in rows:
         counts[ACTIONS.index(action)] += 1
         sums[ACTIONS.index(action)] += round(reward * UNIT)
-    return counts, sums
+        squares[ACTIONS.index(action)] += round(reward * UNIT) ** 2
+    return counts, sums, squares
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -56,11 +57,17 @@ def test_rollback_is_the_decision_of_the_rows_that_are_left(
         return
     statistics, request = log.statistics(), log.request(users=asked)
     kept = [row for row in rows if row[2] not in leaving]
-    counts, sums = counted_by_hand(kept)
+    counts, sums, squares = counted_by_hand(kept)
     after = statistics.without(request)
     assert after.counts.tolist() == counts
     assert after.sums.tolist() == sums
-    retrained = learner.decide(ArmStatistics(ACTIONS, np.array(counts), np.array(sums)))
+    assert after.squares is not None
+    assert after.squares.tolist() == squares
+    products = [UNIT * total - square for total, square in zip(sums, squares, strict=True)]
+    again = ArmStatistics(
+        ACTIONS, np.array(counts), np.array(sums), products=np.array(products, dtype=object)
+    )
+    retrained = learner.decide(again)
     release = Rollback().release(learner, statistics, request, NOTHING)
     assert release.probabilities.tolist() == [float(arm == retrained.action) for arm in ACTIONS]
     assert learner.scores(after).tobytes() == retrained.scores.tobytes()  # to the last bit
@@ -85,7 +92,10 @@ def test_200_requests_to_the_bundled_log() -> None:
         recounted = {action: (count, ones) for action, count, ones in found}
         pairs = [recounted.get(action, (0, 0)) for action in statistics.actions]
         again = ArmStatistics(
-            statistics.actions, np.array([n for n, _ in pairs]), np.array([ones * UNIT for _, ones in pairs])
+            statistics.actions,
+            np.array([n for n, _ in pairs]),
+            np.array([ones * UNIT for _, ones in pairs]),
+            products=np.zeros(len(pairs), dtype=np.int64),
         )
         request = log.request(users=leaving)
         assert statistics.without(request) == again

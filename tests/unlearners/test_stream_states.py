@@ -63,7 +63,7 @@ class Leaky(Stream):
     ) -> tuple[Release, "Stream"]:
         release, later = super().forget(unlearner, request, budget)
         trace = np.where(later.statistics.sums > 0, request.sums.sum() % 2, 0)
-        left = replace(later.statistics, sums=later.statistics.sums - trace)
+        left = replace(later.statistics, sums=later.statistics.sums - trace, products=None)
         return release, replace(later, statistics=left)
 
 

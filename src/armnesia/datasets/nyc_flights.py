@@ -76,4 +76,5 @@ def flights_by_airline() -> ArmStatistics:
         tuple(row["airline"] for row in rows),
         np.array([int(row["flights"]) for row in rows]),
         np.array([int(row["on_time"]) * UNIT for row in rows]),
+        products=np.zeros(len(rows), dtype=np.int64),  # on time or not
     )
