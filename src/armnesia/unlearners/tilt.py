@@ -137,7 +137,7 @@ class Tilt(Unlearner):
     change the decision too. The predictive judges D∖U as if a share ρ of every arm had been deleted, or up to
     it; "by_counts" is made for this and is then the default. Contenders are the arms that can have been the
     old decision if at most a share ρ of each arm was deleted: insurance holds for these requests, privacy for
-    all. They are found for learners whose scores do not fall as mean or count rises, and insured all or none.
+    all. They are insured all or none.
 
     >>> from armnesia.learners import LCB
     >>> statistics = ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 50 + [0] * 50})
