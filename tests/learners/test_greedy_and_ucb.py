@@ -10,6 +10,7 @@ import armnesia as am
 from armnesia.core.errors import UnsupportedError
 from armnesia.learners import MeanAndCountLearner
 from armnesia.unlearners.contenders import contenders_up_to
+from tests.auditing.test_large_counts import close_races
 
 UNIT = 10**9
 STATISTICS = am.ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1, 0, 0, 0], "C": []})
@@ -84,3 +85,11 @@ def test_no_arm_that_was_served_is_left_out_of_the_contenders(
         assert all(marked[arm] for arm in served)
         checked += len(served) == 1 and not marked.all()
     assert checked  # not all arms are always marked
+
+
+@pytest.mark.parametrize("learner", [am.Greedy(), am.UCB(confidence=0.01), am.UCB(confidence=1e-200)])
+@pytest.mark.parametrize("unlearner", [am.Gaussian(), am.CentredGaussian()])
+def test_noise_covers_the_rounding_of_a_bonus_too(learner: am.Learner, unlearner: am.Unlearner) -> None:
+    for n in (10**3, 10**15):
+        statistics, request = close_races(n, 1, two_arms=True)
+        assert am.audit(unlearner, learner, statistics, request, BUDGET).holds

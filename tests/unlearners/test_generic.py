@@ -131,9 +131,11 @@ def instances(draw: st.DrawFn, unlearner: str, m: int | None = None) -> Instance
 SUPPORTED_PAIRS = supported_pairs()
 each_supported_pair = pytest.mark.parametrize(
     ("unlearner", "learner"),
-    # KL-LCB takes long and has tests of its own; multi_source is adaptive for requests of several arms.
+    # KL-LCB takes long and has tests of its own; multi_source is adaptive for requests of several arms, and
+    # greedy is UCB without a bonus.
     quick_only(
-        [pair for pair in SUPPORTED_PAIRS if {"kl_lcb", "multi_source"}.isdisjoint(pair)], SUPPORTED_PAIRS
+        [pair for pair in SUPPORTED_PAIRS if {"kl_lcb", "multi_source", "greedy"}.isdisjoint(pair)],
+        SUPPORTED_PAIRS,
     ),
 )
 properties = examples(20)

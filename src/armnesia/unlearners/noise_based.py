@@ -114,7 +114,8 @@ class NoiseBasedUnlearner(Unlearner):
                 f" delta = {budget.delta:g}) needs an infinite amount; choose delta > 0 and a finite gamma,"
                 " or an unlearner that needs no noise, such as rollback"
             )
-        rounding = _ROUNDING * (1 + learner.penalty(np.maximum(left, 1), counts.shape[-1]))
+        penalty = learner.penalty(np.maximum(left, 1), counts.shape[-1])
+        rounding = _ROUNDING * (1 + np.abs(penalty))
         gamma = np.where(noised, budget.gamma, 0.0) * np.sqrt(noised.sum(axis=-1, keepdims=True))
         return replace(plan, noised=noised, sigma=np.where(noised, plan.sigma, 0.0) + gamma * rounding)
 
