@@ -123,7 +123,7 @@ def test_values_never_change() -> None:
 
 def test_equality_and_hash_follow_the_content() -> None:
     parts = RATINGS.counts.copy(), RATINGS.sums.astype(object), (1, 5), RATINGS.products
-    same = ArmStatistics(RATINGS.actions, *parts)  # type: ignore[arg-type]
+    same = ArmStatistics(RATINGS.actions, *parts)
     assert same == RATINGS
     assert hash(same) == hash(RATINGS)
     others: list[object] = [

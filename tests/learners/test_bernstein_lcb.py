@@ -113,7 +113,7 @@ def test_a_stream_keeps_the_second_moment_and_cannot_freeze_a_penalty() -> None:
     stream = am.Stream(learner, first).add(am.ArmStatistics.from_rewards({"A": [0.25], "B": []}))
     request = am.DeletionRequest.from_rewards({"A": [0.5] * 3, "B": [1]})
     _, stream = stream.forget(am.Rollback(), request, budget)
-    rewards = {"A": [0.5] * 47 + [0.6] * 50 + [0.25], "B": [0] * 50 + [1] * 49}
+    rewards = {"A": [0.5] * 47 + [0.6] * 50 + [0.25], "B": [0.0] * 50 + [1.0] * 49}
     assert stream.statistics == am.ArmStatistics.from_rewards(rewards)
     with pytest.raises(UnsupportedError, match=r"learner that scores by mean and count.*got 'bernstein_lcb'"):
         am.Stream(learner, first, "frozen")

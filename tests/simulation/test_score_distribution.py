@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from armnesia import KLLCB, LCB, ArmStatistics, Budget
 from armnesia.core.arrays import FloatArray
 from armnesia.core.units import UNIT
+from armnesia.learners import MeanAndCountLearner
 from armnesia.simulation.fixed_case import FixedCase
 from armnesia.simulation.score_distribution import ScoreDistribution, arm_scores, binomial, losing, winner
 from tests.quick import examples, quick_only
@@ -146,7 +147,8 @@ def test_scores_are_the_learner_s_own_bit_for_bit(
     count: int, tau: float, m: int, data: st.DataObject
 ) -> None:
     """Ties decide, so the scores must be the same doubles, not nearly the same."""
-    plain = data.draw(st.sampled_from([LCB(confidence=tau), KLLCB(confidence=tau)]))
+    learners: list[MeanAndCountLearner] = [LCB(confidence=tau), KLLCB(confidence=tau)]
+    plain = data.draw(st.sampled_from(learners))
     frozen = plain.with_frozen_penalty(data.draw(st.lists(st.integers(0, 50), min_size=m, max_size=m)))
     arm, sums = data.draw(st.integers(0, m - 1)), np.arange(count + 1)
     statistics = ArmStatistics(

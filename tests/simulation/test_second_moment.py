@@ -41,7 +41,7 @@ def plain_decisions(rewards: list[NDArray[np.float64]]) -> NDArray[np.int64]:
         - 7 * log_term / (3 * (each.shape[1] - 1))
         for each in rewards
     ]
-    return np.argmax(scores, axis=0)
+    return np.asarray(np.argmax(scores, axis=0), dtype=np.int64)
 
 
 def test_rewards_of_any_kind_agree_with_plain_data_sets() -> None:

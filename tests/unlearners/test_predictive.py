@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from armnesia import KLLCB, LCB, ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.learners import ConfidenceLearner
+from armnesia.learners import MeanAndCountLearner
 from armnesia.unlearners import believed_decision
 from armnesia.unlearners.believed_decision import decision_under
 from armnesia.unlearners.predictive import (
@@ -56,7 +56,7 @@ MANY_RECORDS: dict[str, list[Arm]] = {
     "two touched, one quiet": [Arm(1000, 520, 600), Arm(1500, 775, 900), Arm(1600, 830, 0)],
     "clicks": [Arm(3000, 60, 2000), Arm(5000, 95, 3000), Arm(10_000, 190, 0)],
 }
-LEARNERS: dict[str, ConfidenceLearner] = {"lcb": LCB(confidence=0.3), "kl_lcb": KLLCB(confidence=0.3)}
+LEARNERS: dict[str, MeanAndCountLearner] = {"lcb": LCB(confidence=0.3), "kl_lcb": KLLCB(confidence=0.3)}
 each_quickly = pytest.mark.parametrize(
     ("name", "learner"),
     quick_only([("flat", "lcb"), ("nothing_or_share", "lcb")], product(PREDICTIVES, LEARNERS)),
@@ -77,7 +77,7 @@ def statistics_of(arms: list[Arm]) -> ArmStatistics:
     )
 
 
-def judged(name: str, arms: list[Arm], learner: ConfidenceLearner) -> Floats:
+def judged(name: str, arms: list[Arm], learner: MeanAndCountLearner) -> Floats:
     return PREDICTIVES[name](learner, statistics_of(arms), np.array([arm.deleted for arm in arms]))
 
 
@@ -102,7 +102,7 @@ def draws_of_deleted_ones(belief: Belief, arms: tuple[Arm, ...], seed: int) -> l
 
 
 def simulated(
-    name: str, arms: list[Arm], learner: ConfidenceLearner, more_ones: int = 0, seed: int = 7
+    name: str, arms: list[Arm], learner: MeanAndCountLearner, more_ones: int = 0, seed: int = 7
 ) -> Floats:
     """Draw a mean, draw the deleted rewards, score the whole arm: how often each arm is served."""
     arms, nothing_deleted = assumed(name, arms)
