@@ -63,7 +63,7 @@ REFUSALS = {
     ),
     "confidence for imitation": (
         ["decide", "flights", "--learner", "imitation", "--confidence", "0.1"],
-        "--confidence belongs to lcb and kl_lcb; got it with imitation",
+        "--confidence belongs to lcb, kl_lcb, bernstein_lcb and ucb; got it with imitation",
     ),
     "confidence above 1": (["decide", "flights", "--confidence", "2"], "confidence must lie in (0, 1]"),
     "noise with delta 0": (

@@ -29,7 +29,7 @@ class EmpiricalBernsteinLCB(ConfidenceLearner):
     >>> EmpiricalBernsteinLCB(confidence=0.01).decide(statistics)
     Decision(action='A', scores=[0.437294, 0.409533])
     >>> LCB(confidence=0.01).decide(statistics)
-    Decision(action='B', scores=[0.394909, 0.484909])
+    Decision(action='B', scores=[0.39491, 0.48491])
     """
 
     name: ClassVar[str] = "bernstein_lcb"

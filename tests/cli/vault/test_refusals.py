@@ -79,9 +79,13 @@ REFUSALS = {
     "confidence": ((*NEW, "--confidence", "7"), "confidence must lie in (0, 1]; got 7"),
     "confidence of imitation": (
         (*NEW, "--unlearner", "imitation_rollback", "--confidence", "0.1"),
-        "--confidence belongs to lcb and kl_lcb; got it with imitation",
+        "--confidence belongs to lcb, kl_lcb, bernstein_lcb and ucb; got it with imitation",
     ),
     "unknown learner": ((*NEW, "--learner", "oracle"), "learner must be one of lcb"),
+    "learner by squares": (
+        (*NEW, "--learner", "bernstein_lcb"),
+        "got 'bernstein_lcb', which needs the squares of rewards: a vault keeps counts and sums",
+    ),
     "unknown unlearner": ((*NEW, "--unlearner", "magic"), "unlearner must be one of rollback"),
     "foreign option": ((*NEW, "--ratio", "0.5"), "--ratio belongs to mixing; got it with rollback"),
     "twice the same action": ((*NEW, "--actions", "A,A"), "'A' is there more than once"),
