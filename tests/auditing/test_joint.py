@@ -12,16 +12,17 @@ from scipy.stats import binom
 import armnesia as am
 from armnesia import (
     LCB,
-    UNLEARNERS,
     ArmStatistics,
     Budget,
     DeletionRequest,
     FrozenRollback,
     Gaussian,
+    ImitationRollback,
     JointAudit,
     Level,
     Mixing,
     Rollback,
+    StrictAdaptive,
     Tilt,
     Unlearner,
     audit,
@@ -42,6 +43,9 @@ UNIT = 10**9
 LEARNER = LCB(confidence=0.01)
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 COMPOSITIONS: list[Any] = ["best", "even", "optimal"]
+METHODS = [Rollback(), Gaussian(), Mixing(), ImitationRollback(), StrictAdaptive(), Tilt()]
+"""With a budget and without, split and composed, at every level; `armnesia.testing` has all the others."""
+each_method = pytest.mark.parametrize("unlearner", METHODS, ids=lambda one: one.name)
 
 
 def decisions(
@@ -69,10 +73,9 @@ def learner_of(unlearner: Unlearner) -> Any:
     return LEARNER if unlearner.default_learner is LCB else unlearner.default_learner()
 
 
-@pytest.mark.parametrize("name", UNLEARNERS)
+@each_method
 @pytest.mark.parametrize("composition", COMPOSITIONS)
-def test_the_audit_is_that_of_the_product(name: str, composition: Any) -> None:
-    unlearner = UNLEARNERS[name]()
+def test_the_audit_is_that_of_the_product(unlearner: Unlearner, composition: Any) -> None:
     for seed, epsilon in itertools.product(range(4), (0.3, 1.0, 30.0)):
         budget = Budget(epsilon=epsilon, delta=1e-3)
         statistics, request = decisions(6, seed, touched=4, one_arm=not unlearner.several_arms)
@@ -89,9 +92,8 @@ def test_the_audit_is_that_of_the_product(name: str, composition: Any) -> None:
         assert (found.guarantee.epsilon, found.guarantee.delta) in ((epsilon, 1e-3), (0.0, 0.0))
 
 
-@pytest.mark.parametrize("name", UNLEARNERS)
-def test_each_decision_is_released_as_if_it_were_alone_with_its_share(name: str) -> None:
-    unlearner = UNLEARNERS[name]()
+@each_method
+def test_each_decision_is_released_as_if_it_were_alone_with_its_share(unlearner: Unlearner) -> None:
     learner = learner_of(unlearner)
     statistics, request = decisions(5, 3, touched=3, one_arm=not unlearner.several_arms)
     found = release_jointly(unlearner, learner, statistics, request, BUDGET)
@@ -106,9 +108,8 @@ def test_each_decision_is_released_as_if_it_were_alone_with_its_share(name: str)
     assert len(found.draw()) == 5
 
 
-@pytest.mark.parametrize("name", UNLEARNERS)
-def test_an_empty_request_changes_nothing(name: str) -> None:
-    unlearner = UNLEARNERS[name]()
+@each_method
+def test_an_empty_request_changes_nothing(unlearner: Unlearner) -> None:
     learner = learner_of(unlearner)
     statistics, request = decisions(4, 5, touched=0)
     found = audit_jointly(unlearner, learner, statistics, request, BUDGET)
@@ -233,10 +234,9 @@ def test_gaussian_noise_is_composed_as_gaussian_noise() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", UNLEARNERS)
-def test_all_small_worlds_with_two_decisions(name: str) -> None:
+@each_method
+def test_all_small_worlds_with_two_decisions(unlearner: Unlearner) -> None:
     """Every pair of small data sets and every request in them, in both directions, at the joint budget."""
-    unlearner = UNLEARNERS[name]()
     learner = learner_of(unlearner)
     budget = Budget(epsilon=2.0, delta=0.05)
     worlds = [
@@ -452,10 +452,9 @@ def test_the_audit_sees_a_budget_that_was_shared_by_too_few() -> None:
     assert audit_jointly(Tilt(), LEARNER, statistics, request, BUDGET).holds
 
 
-@pytest.mark.parametrize("name", [name for name, kind in UNLEARNERS.items() if LEARNER.supports(kind.needs)])
-def test_frozen_penalties_are_those_of_the_touched_decisions(name: str) -> None:
+@pytest.mark.parametrize("unlearner", [each for each in METHODS if LEARNER.supports(each.needs)], ids=repr)
+def test_frozen_penalties_are_those_of_the_touched_decisions(unlearner: Unlearner) -> None:
     """Every decision has lost other counts before; one decision, or some of them, lose records now."""
-    unlearner = UNLEARNERS[name]()
     for touched in (1, 2, 4):
         statistics, request = decisions(4, touched, touched=touched, one_arm=not unlearner.several_arms)
         last = slice(None, None, -1)  # the decisions that lose records are the last ones
@@ -465,7 +464,7 @@ def test_frozen_penalties_are_those_of_the_touched_decisions(name: str) -> None:
         released, _ = stream.forget_jointly(unlearner, request, BUDGET)
         found = audit_jointly(unlearner, stream.current_learner, statistics, request, BUDGET)
         assert found.holds
-        changes = 0.0
+        changes: Any = 0.0
         for row in range(4):
             own = LEARNER.with_frozen_penalty(gone[row])
             one = rows_of(statistics, row), request_of(request, row)
@@ -475,5 +474,5 @@ def test_frozen_penalties_are_those_of_the_touched_decisions(name: str) -> None:
             assert found.reference[row] == pytest.approx(alone.reference, abs=1e-15)
             changes += 1 - alone.release.probabilities[own.decide(one[0]).index]
         compared = compare_jointly(stream.current_learner, statistics, request, BUDGET)
-        (one_of_them,) = (each for each in compared if each.name == name)
+        (one_of_them,) = (each for each in compared if each.name == unlearner.name)
         assert one_of_them.changes == pytest.approx(changes, abs=1e-12)

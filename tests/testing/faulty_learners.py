@@ -99,19 +99,20 @@ class IsNoValue(RootPenalty):
         return id(self)
 
 
-FAULTS: dict[type[Learner], tuple[str, ...]] = {
-    BoundTwice: ("once_bound_it_stays",),
-    ServesTheLast: ("the_first_of_the_highest_scores_is_served",),
-    UnknownScore: ("the_first_of_the_highest_scores_is_served",),
-    PrefersTheFirst: ("scores_belong_to_arms",),
-    ComparesDataSets: ("scores_belong_to_arms",),
-    TakesRewardsAsTheyAre: ("scores_belong_to_arms",),
-    ImitatesRewards: ("other_rewards_change_nothing",),
-    Optimist: ("scores_do_not_fall_as_mean_or_count_rises",),
-    HasABonus: ("scores_are_the_lower_bounds",),
-    Stepwise: ("scores_fall_and_then_rise_if_it_says_so",),
-    RisingPenalty: ("the_penalty_does_not_rise",),
-    LessSensitive: ("the_sensitivity_is_the_largest_change_of_a_score", "the_audit_holds[gaussian]"),
-    IsNoValue: ("it_is_a_value",),
-}
-"""Which checks find which fault."""
+FAULTS: tuple[tuple[type[Learner], str], ...] = (
+    (BoundTwice, "once_bound_it_stays"),
+    (ServesTheLast, "the_first_of_the_highest_scores_is_served"),
+    (UnknownScore, "the_first_of_the_highest_scores_is_served"),
+    (PrefersTheFirst, "scores_belong_to_arms"),
+    (ComparesDataSets, "scores_belong_to_arms"),
+    (TakesRewardsAsTheyAre, "scores_belong_to_arms"),
+    (ImitatesRewards, "other_rewards_change_nothing"),
+    (Optimist, "scores_do_not_fall_as_mean_or_count_rises"),
+    (HasABonus, "scores_are_the_lower_bounds"),
+    (Stepwise, "scores_fall_and_then_rise_if_it_says_so"),
+    (RisingPenalty, "the_penalty_does_not_rise"),
+    (LessSensitive, "the_sensitivity_is_the_largest_change_of_a_score"),
+    (LessSensitive, "the_audit_holds[gaussian]"),
+    (IsNoValue, "it_is_a_value"),
+)
+"""Which check finds which fault."""

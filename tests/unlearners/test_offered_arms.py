@@ -5,13 +5,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnesia import LCB, ArmStatistics, Budget, DeletionRequest, Imitation
+from armnesia import (
+    LCB,
+    ArmStatistics,
+    Budget,
+    DeletionRequest,
+    Gaussian,
+    Imitation,
+    ImitationRollback,
+    Mixing,
+    Rollback,
+    StrictAdaptive,
+    Tilt,
+)
 from armnesia.core.errors import InvalidInputError
-from armnesia.unlearners import UNLEARNERS, Unlearner, release_jointly
+from armnesia.unlearners import Unlearner, release_jointly
 from armnesia.unlearners.joint import budget_of_each
 from armnesia.unlearners.stream import Stream
 
 ACTIONS = ("A", "B", "C", "D")
+METHODS = [Rollback(), Gaussian(), StrictAdaptive(), Tilt(), Mixing(), ImitationRollback()]
 BUDGET = Budget(epsilon=1.0, delta=0.01)
 OFFERED = np.array([[True, False, True, True], [True, True, False, False], [True, False, True, True]])
 COUNTS = np.array([[60, 90, 55, 0], [40, 50, 70, 30], [30, 80, 32, 25]])
@@ -34,10 +47,9 @@ def learner_of(unlearner: Unlearner) -> Any:
     return Imitation() if unlearner.name == "imitation_rollback" else LCB(confidence=0.05)
 
 
-@pytest.mark.parametrize("name", UNLEARNERS)
+@pytest.mark.parametrize("unlearner", METHODS, ids=repr)
 @pytest.mark.parametrize("row", range(3))
-def test_a_release_is_that_of_a_log_with_the_offered_arms_alone(name: str, row: int) -> None:
-    unlearner = UNLEARNERS[name]()
+def test_a_release_is_that_of_a_log_with_the_offered_arms_alone(unlearner: Unlearner, row: int) -> None:
     learner, arms = learner_of(unlearner), np.flatnonzero(OFFERED[row])
     stream = Stream(learner, statistics(COUNTS[row], ONES[row]), offered=OFFERED[row])
     alone = statistics(COUNTS[row], ONES[row], arms)
@@ -55,11 +67,9 @@ def test_a_release_is_that_of_a_log_with_the_offered_arms_alone(name: str, row: 
 
 
 @pytest.mark.parametrize("penalty", ["retained", "frozen"])
-@pytest.mark.parametrize(
-    "name", [name for name in UNLEARNERS if name not in ("imitation_rollback", "mixing")]
-)
-def test_decisions_with_other_arms_share_one_budget(name: str, penalty: Any) -> None:
-    unlearner, learner = UNLEARNERS[name](), LCB(confidence=0.05)
+@pytest.mark.parametrize("unlearner", METHODS[:4], ids=repr)
+def test_decisions_with_other_arms_share_one_budget(unlearner: Unlearner, penalty: Any) -> None:
+    learner = LCB(confidence=0.05)
     gone = np.array([[3, 1, 0, 0], [0, 5, 2, 0], [1, 1, 4, 0]]) if penalty == "frozen" else None
     stream = Stream(learner, statistics(COUNTS, ONES), penalty, gone, OFFERED)
     whole = DeletionRequest(statistics(LOST, LOST_ONES), binary=True)
@@ -82,8 +92,8 @@ def test_where_all_decisions_offer_all_arms_nothing_changes() -> None:
     whole = DeletionRequest(statistics(LOST, LOST_ONES), binary=True)
     stream = Stream(learner, statistics(COUNTS, ONES), offered=all_offered)
     assert stream == Stream(learner, statistics(COUNTS, ONES))
-    found, _ = stream.forget_jointly(UNLEARNERS["tilt"](), whole, BUDGET)
-    expected = release_jointly(UNLEARNERS["tilt"](), learner, stream.statistics, whole, BUDGET)
+    found, _ = stream.forget_jointly(Tilt(), whole, BUDGET)
+    expected = release_jointly(Tilt(), learner, stream.statistics, whole, BUDGET)
     assert np.array_equal(found.probabilities, expected.probabilities)
 
 
