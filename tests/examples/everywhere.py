@@ -13,6 +13,7 @@ import armnesia as am
 from armnesia.core.errors import UnsupportedError
 from armnesia.core.parameters import build
 from armnesia.simulation import Environment, FixedSample, OneArm, evaluate
+from armnesia.testing import check_learner, check_unlearner
 from armnesia.vault.configuration import Configuration
 
 STATISTICS = am.ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1] * 55 + [0] * 45})
@@ -35,6 +36,12 @@ def compare_and_audit(lottery: am.Unlearner, root: am.Learner) -> None:
     for learner in (am.LCB(confidence=0.5), am.KLLCB(confidence=0.5), am.Imitation(), root):
         assert am.audit(lottery, learner, STATISTICS, REQUEST, BUDGET).holds
         assert am.feasible_reference(lottery, learner, level="retained", budget=BUDGET, max_count=2).holds
+
+
+def keep_the_contract(lottery: am.Unlearner, root: am.Learner) -> None:
+    """Alone and together; the learner with every unlearner."""
+    check_unlearner(lottery, [am.LCB(), am.Imitation(), root])
+    check_learner(root)
 
 
 def stream_records(lottery: am.Unlearner, root: am.Learner) -> None:
@@ -71,6 +78,7 @@ def main(folder: str) -> None:
     assert Path(am.__file__).is_relative_to(folder), "this is not the scratch package"
     lottery = build(am.UNLEARNERS["lottery"], {"keep": 0.2})
     root = build(am.LEARNERS["root_penalty"], {"width": 0.8})
+    keep_the_contract(lottery, root)
     compare_and_audit(lottery, root)
     stream_records(lottery, root)
     simulate(lottery)
