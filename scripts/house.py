@@ -27,7 +27,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("unlearners",),
         ("auditing",),
         ("plotting",),
-        ("simulation", "theory"),
+        ("simulation", "theory", "testing"),
         ("paper",),
         ("__init__",),
         ("vault",),

@@ -1,5 +1,6 @@
 """A learner and an unlearner in a folder outside of the project: checked, and simulated."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -54,6 +55,17 @@ def test_a_folder_of_ones_own_is_checked_and_simulated(folder: Path) -> None:
     protocol, standard_errors = result.stdout.split()
     assert protocol == "exact"
     assert abs(float(standard_errors)) < 4
+
+
+def test_the_command_line_simulates_them_by_module_and_class(folder: Path) -> None:
+    chosen = ("--unlearner", "my_unlearner:RandomisedResponse", "--learner", "my_learner:RootPenalty")
+    setting = ("--n", "100", "--deletions", "10", "--epsilon", "1", "--delta", "0", "--datasets", "2000")
+    program = "from armnesia.cli.main import main; main()"
+    result = run(folder, "-c", program, "research", "evaluate", *chosen, *setting, "--json")
+    assert result.returncode == 0, result.stderr
+    facts = json.loads(result.stdout)
+    assert (facts["learner"], facts["datasets"]) == ("root_penalty", 2000)
+    assert 0.01 < facts["suboptimality"] < 0.08  # 0.04 where all five arms are equally likely
 
 
 def test_a_fault_there_is_named(folder: Path) -> None:

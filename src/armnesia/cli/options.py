@@ -1,9 +1,12 @@
 """The options that several commands share, and how they become values of the library."""
 
+import importlib
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -21,6 +24,7 @@ from armnesia.logs.key_columns import checked_keys
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
+Kind = TypeVar("Kind")
 BUNDLED = "flights"
 LOG_HELP = (
     "CSV or Parquet files (a path, folder or glob), delta:PATH, iceberg:CATALOG.NAMESPACE.TABLE, the URL of a"
@@ -51,11 +55,13 @@ Where = Annotated[
 LearnerName = Annotated[
     str | None,
     typer.Option(
-        "--learner", metavar="|".join(LEARNERS), help="By default lcb, or what the unlearner needs."
+        "--learner",
+        metavar="|".join(LEARNERS),
+        help="Or MODULE:CLASS; by default lcb, or what the unlearner needs.",
     ),
 ]
 UnlearnerName = Annotated[
-    str, typer.Option("--unlearner", metavar="NAME", help=f"One of {', '.join(UNLEARNERS)}.")
+    str, typer.Option("--unlearner", metavar="NAME", help=f"One of {', '.join(UNLEARNERS)}, or MODULE:CLASS.")
 ]
 Users = Annotated[list[str] | None, typer.Option("--user", help="A user, by their id (repeatable).")]
 Epsilon = Annotated[float | None, typer.Option(help="Privacy ε.")]
@@ -179,18 +185,32 @@ def two_numbers(given: str) -> tuple[float, float]:
 
 def unlearner_kind(name: str) -> type[Unlearner]:
     """The class of the unlearner that --unlearner names."""
-    if name not in UNLEARNERS:
-        raise InvalidInputError(f"--unlearner must be one of {', '.join(UNLEARNERS)}; got {name!r}")
-    return UNLEARNERS[name]
+    return _named("--unlearner", name, UNLEARNERS, Unlearner)
 
 
 def learner_kind(name: str | None, default: type[Learner] = LCB) -> type[Learner]:
     """The class of the learner that --learner names."""
-    if name is None:
-        return default
-    if name not in LEARNERS:
-        raise InvalidInputError(f"--learner must be one of {', '.join(LEARNERS)}; got {name!r}")
-    return LEARNERS[name]
+    return default if name is None else _named("--learner", name, LEARNERS, Learner)
+
+
+def _named(option: str, name: str, registry: Mapping[str, type[Kind]], base: Any) -> type[Kind]:
+    """A class of the registry, or one of a module that is installed or in the working folder."""
+    if name in registry:
+        return registry[name]
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise InvalidInputError(
+            f"{option} must be one of {', '.join(registry)}, or MODULE:CLASS; got {name!r}"
+        )
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except Exception as error:
+        raise InvalidInputError(f"{option} {name} cannot be imported: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise InvalidInputError(f"{option} must name a class that derives from {base.__name__}; got {name}")
+    return found
 
 
 def chosen_kinds(

@@ -13,7 +13,7 @@ from armnesia.learners.ucb import UCB
 LEARNERS: dict[str, type[Learner]] = {
     learner.name: learner for learner in (LCB, KLLCB, EmpiricalBernsteinLCB, Greedy, UCB, Imitation)
 }
-"""Every learner by its name, for the command line, the vault and the generic tests."""
+"""Every learner by its name, for the command line, the vault and the tests."""
 
 __all__ = [
     "KLLCB",

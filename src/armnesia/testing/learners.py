@@ -60,13 +60,18 @@ def other_rewards_change_nothing(learner: Any) -> None:
 
 
 def scores_do_not_fall_as_mean_or_count_rises(learner: Any) -> None:
-    """By more than `score_rounding`."""
+    """By more than `score_rounding`; the score of an optimist must not rise with the count."""
     counts = np.unique(np.geomspace(1, 3000, 200).astype(int))[:, None, None]
     means = np.linspace(0, 1, 101)[None, :, None]
     scores = ready(learner).lower_bounds(*(np.broadcast_arrays(means, counts)), 3)
-    for axis, what in ((1, "mean"), (0, "count")):
-        fall = -np.diff(scores, axis=axis).min()
+    rises = {"mean": np.diff(scores, axis=1), "count": _sign(learner) * np.diff(scores, axis=0)}
+    for what, steps in rises.items():
+        fall = -steps.min()
         expect(fall <= max(learner.score_rounding, _SMALL), f"a score falls by {fall} as the {what} rises")
+
+
+def _sign(learner: Any) -> int:
+    return -1 if learner.falls_with_count else 1
 
 
 def scores_are_the_lower_bounds(learner: Any) -> None:
@@ -91,8 +96,8 @@ def scores_fall_and_then_rise_if_it_says_so(learner: Any) -> None:
 
 
 def the_penalty_does_not_rise(learner: Any) -> None:
-    """With the number of records."""
-    steps = np.diff(ready(learner).penalty(np.arange(1, 2000), 3))
+    """With the number of records; a bonus, its negative, must not fall."""
+    steps = _sign(learner) * np.diff(ready(learner).penalty(np.arange(1, 2000), 3))
     expect((steps <= 0).all(), f"the penalty rises by {steps.max()}")
 
 

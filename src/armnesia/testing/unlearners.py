@@ -9,6 +9,7 @@ import numpy as np
 
 from armnesia.auditing import audit, audit_jointly, feasible_reference
 from armnesia.core.errors import UnsupportedError
+from armnesia.core.randomness import generator
 from armnesia.learners import CountsOnlyLearner, Learner, MeanAndCountLearner
 from armnesia.privacy import Budget, Level
 from armnesia.testing.check import expect, expect_equal, ready
@@ -141,7 +142,7 @@ def without_records_the_default_is_served(unlearner: Unlearner, learner: Learner
 
 def renaming_the_arms_renames_the_answer(unlearner: Unlearner, learner: Learner) -> None:
     """Where no arms tie; ties go to the first arm."""
-    bound, order, random = ready(learner), [2, 0, 1], np.random.default_rng(7)
+    bound, order, random = ready(learner), [2, 0, 1], generator(7)
 
     def rewards(counts: Any) -> tuple[tuple[float, ...], ...]:
         return tuple(tuple((random.random(count) < 0.5).astype(float).tolist()) for count in counts)

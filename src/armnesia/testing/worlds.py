@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
 from armnesia.auditing.small_worlds import stacked
+from armnesia.core.randomness import generator
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 
@@ -43,7 +42,7 @@ class World:
 @lru_cache
 def worlds(n_actions: int, *, one_arm: bool = False, binary: bool = True) -> tuple[World, ...]:
     """Random worlds: from 1 to 200 records per arm, some arms empty, some emptied."""
-    random = np.random.default_rng([n_actions, one_arm, binary])
+    random = generator(4 * n_actions + 2 * one_arm + binary)
 
     def rewards(most: int, mean: float) -> tuple[float, ...]:
         count = random.integers(most // 2, most + 1)

@@ -27,7 +27,7 @@ UNLEARNERS: dict[str, type[Unlearner]] = {
         Tilt,
     )
 }
-"""Every unlearner by its name, for the command line, the vault and the generic tests."""
+"""Every unlearner by its name, for the command line, the vault and the tests."""
 
 Unlearner.registered = UNLEARNERS
 

@@ -31,7 +31,7 @@ _MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 def evaluate(
     setting: SettingOptions,
     unlearner: Annotated[
-        str, typer.Option(metavar="NAME", help=f"{_ORACLE}, or one of {', '.join(UNLEARNERS)}.")
+        str, typer.Option(metavar="NAME", help=f"{_ORACLE}, one of {', '.join(UNLEARNERS)}, or MODULE:CLASS.")
     ] = "adaptive",
     learner: opt.LearnerName = None,
     means: Annotated[str, typer.Option(help="Means of the Bernoulli arms.")] = _MEANS,

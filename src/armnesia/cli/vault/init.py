@@ -96,7 +96,7 @@ def init(
     configuration = Configuration(
         actions=opt.declared_actions(actions, actions_file),
         reward_range=opt.two_numbers(reward_range),
-        learner=learner_kind.name,
+        learner=learner or learner_kind.name,
         unlearner=unlearner,
         unlearner_options=of_kind(parameters, kind),
         epsilon=epsilon or 0.0,
