@@ -248,7 +248,7 @@ def test_after_a_request_the_vault_is_as_if_the_person_had_never_been_there(
         assert {tuple(each.key.values()) for each in done.decisions} == {
             key for key, lost in zip(decisions.keys, touched, strict=True) if lost
         }
-        learner = am.LCB(confidence=0.001).with_frozen_penalty(gone[key])
+        learner = am.LCB(confidence=0.001)
         fewer = in_log(without(LOG, "u7"))
         arms = dict(zip(fewer.keys, learner.decide(fewer.statistics).action, strict=True))
         after = served(vault)
