@@ -9,7 +9,6 @@ import pytest
 
 from armnesia import (
     LCB,
-    UNLEARNERS,
     Adaptive,
     ArmStatistics,
     Branch,
@@ -108,23 +107,6 @@ def test_a_fault_is_found_without_the_unlearner_s_own_reference() -> None:
     faulty = feasible_reference(MuchTooQuiet(), learner, level="request_shape", budget=budget, max_count=4)
     assert not faulty.holds
     assert feasible_reference(Gaussian(), learner, level="request_shape", budget=budget, max_count=4).holds
-
-
-@pytest.mark.parametrize(
-    "name", quick_only(["rollback", "imitation_rollback", "strict_adaptive"], UNLEARNERS)
-)
-def test_every_registered_unlearner_holds_its_level(name: str) -> None:
-    """With whichever learner it supports."""
-    unlearner, budget = UNLEARNERS[name](), Budget(epsilon=2.0, delta=1e-3)
-    held = 0
-    for learner in (LCB(confidence=0.7), Imitation()):
-        try:
-            result = feasible_reference(unlearner, learner, level=unlearner.level, budget=budget, max_count=4)
-        except UnsupportedError:
-            continue
-        assert result.holds
-        held += 1
-    assert held
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ from armnesia.testing import checks_for
 
 
 def cases(registry: dict[str, Any]) -> list[Any]:
-    """Every check, slow where KL-LCB or a learner that is not the default of an unlearner is involved."""
+    """Every check; of pairs, those of an unlearner with its default learner are quick, and those of UCB."""
     found = []
     for name, kind in registry.items():
-        quick = getattr(kind, "default_learner", kind).name
+        quick = kind.default_learner.name if name in UNLEARNERS else None
         for check in checks_for(kind()):
-            other = check.name.partition("[")[2][:-1]
-            is_slow = name == "kl_lcb" if other in UNLEARNERS else other not in ("", quick)
-            marks = [pytest.mark.slow] if is_slow else []
+            _, of_a_pair, other = check.name.removesuffix("]").partition("[")
+            marks = [pytest.mark.slow] if of_a_pair and other != quick and name != "ucb" else []
             found.append(pytest.param(check, id=f"{name}-{check}", marks=marks))
     return found
 
