@@ -1,6 +1,6 @@
 """Statistics as values: the user's reward scale, equality, immutability, and what is refused."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,7 @@ def test_equality_and_hash_follow_the_content() -> None:
         ArmStatistics(("C", "B", "A"), RATINGS.counts, RATINGS.sums, (1, 5)),
         ArmStatistics(RATINGS.actions, RATINGS.counts, RATINGS.sums, (1, 6)),
         ArmStatistics(RATINGS.actions, RATINGS.counts + 1, RATINGS.sums, (1, 5)),
-        RATINGS.without_products(),
+        replace(RATINGS, products=None),
         RATINGS.add("B", 1),
         ArmStatistics(RATINGS.actions, RATINGS.counts[None], RATINGS.sums[None], (1, 5)),
         "not statistics",

@@ -137,13 +137,13 @@ def test_chosen_by_reward_is_sorting_the_records(
     deleted = np.array([2, 0, 8, 0, 3, 5])
     rewards = rng(9).random((6, 8)) if kind == "continuous" else (rng(9).random((6, 8)) < 0.4).astype(float)
     monkeypatch.setattr(drawing, "_ROWS_AT_ONCE", 20)
-    total, gone = drawing._draw_arm(rng(), recorded(rewards.copy()), counts, deleted, choice)
+    left, gone = drawing._draw_arm(rng(), recorded(rewards.copy()), counts, deleted, choice)
     for row, (n, k) in enumerate(zip(counts.tolist(), deleted.tolist(), strict=True)):
         own = sorted(rewards[row, :n].tolist(), reverse=choice == "highest")
-        for moments, records in ((total, own), (gone, own[:k])):
-            assert moments.sums[row] / UNIT == pytest.approx(sum(records), abs=1e-8)
+        for moments, records in ((left, own[k:]), (gone, own[:k])):
+            assert moments[0][row] / UNIT == pytest.approx(sum(records), abs=1e-8)
             products = sum(reward * (1 - reward) for reward in records)
-            assert moments.products[row] / UNIT**2 == pytest.approx(products, abs=1e-8)
+            assert moments[1][row] / UNIT**2 == pytest.approx(products, abs=1e-8)
 
 
 ENVIRONMENTS = {

@@ -233,10 +233,6 @@ class ArmStatistics:
         # To check all of it again would be most of the work.
         return object.__new__(type(self))._set(self.actions, counts, sums, self.reward_range, products)
 
-    def without_products(self) -> Self:
-        """The same counts and sums, without the second moment."""
-        return type(self)(self.actions, self.counts, self.sums, self.reward_range)
-
     def selected(
         self, select: Callable[[NDArray[Any]], NDArray[Any]], actions: tuple[Hashable, ...] | None = None
     ) -> Self:
@@ -404,7 +400,7 @@ def _first_impossible_arm(counts: IntArray, sums: NDArray[Any]) -> int | None:
             if not 0 <= total <= count * UNIT:
                 return arm
         return None
-    ceiling = counts.astype(sums.dtype) * UNIT
+    ceiling = counts.astype(sums.dtype, copy=False) * UNIT
     impossible = (counts < 0) | (sums < 0) | (sums > ceiling)
     return int(np.argwhere(impossible)[0][-1]) if np.count_nonzero(impossible) else None
 
@@ -445,31 +441,25 @@ def _as_label(label: Any) -> Hashable:
 
 def exact_sums(sums: ArrayLike, counts: IntArray) -> NDArray[Any]:
     """Convert sums to int64 if every possible sum of these counts fits, to Python integers otherwise."""
-    given = np.asarray(sums)
-    if given.dtype.kind not in "iuO":
-        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.dtype}")
-    if given.dtype == object and not all(is_whole(value) for value in given.flat):
-        raise InvalidInputError(f"sums must be whole numbers of reward units; got {given.tolist()}")
-    fits = counts.size == 0 or int(counts.max()) <= LARGEST_INT64_COUNT
-    if not fits:
-        return np.array([int(value) for value in given.flat], dtype=object).reshape(given.shape)
-    try:
-        return given.astype(np.int64)
-    except OverflowError:
-        raise InvalidInputError(f"sums must lie between 0 and count · {UNIT}; got {given.tolist()}") from None
+    given = exact_integers(sums, "sums must be whole numbers of reward units")
+    if counts.size and int(counts.max()) > LARGEST_INT64_COUNT:
+        return given.astype(object)
+    if given.dtype == object:
+        raise InvalidInputError(f"sums must lie between 0 and count · {UNIT}; got {given.tolist()}")
+    return given
 
 
-def exact_integers(values: ArrayLike) -> NDArray[Any]:
+def exact_integers(values: ArrayLike, accepted: str = "products must be whole numbers") -> NDArray[Any]:
     """Whole numbers as int64 if all of them fit, and as Python integers otherwise.
 
     >>> exact_integers([2**70, 1]), exact_integers(np.array([3, 1], dtype=object))
     (array([1180591620717411303424, 1], dtype=object), array([3, 1]))
     """
     given = np.asarray(values)
-    if given.dtype.kind not in "iuO" or (
-        given.dtype == object and not all(is_whole(value) for value in given.flat)
-    ):
-        raise InvalidInputError(f"products must be whole numbers of reward units²; got {given.tolist()}")
+    if given.dtype.kind not in "iuO":
+        raise InvalidInputError(f"{accepted}; got {given.dtype}")
+    if given.dtype == object and not all(is_whole(value) for value in given.flat):
+        raise InvalidInputError(f"{accepted}; got {given.tolist()}")
     try:
         return given.astype(np.int64)
     except OverflowError:
@@ -487,11 +477,7 @@ def exact_sums_at(shape: tuple[int, ...], places: Any, products: NDArray[Any]) -
     >>> exact_sums_at((2,), np.array([1, 1]), np.array([2**62, 2**62])).tolist()
     [0, 9223372036854775808]
     """
-    if products.dtype == object:
-        total = np.zeros(shape, dtype=object)
-        np.add.at(total, places, products)
-        return total
-    high, low = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    high, low = np.zeros((2, *shape), dtype=products.dtype)
     np.add.at(high, places, products >> 30)
     np.add.at(low, places, products & (2**30 - 1))
     return _of_two_parts(high, low)
