@@ -70,7 +70,7 @@ def test_records_that_are_not_contained_are_refused() -> None:
     log = ArmStatistics.from_rewards({"A": [1, 1, 0, 0], "B": []})
     request = ArmStatistics.from_rewards({"A": [0.5], "B": []})
     assert log.without(replace(request, products=None)).counts.tolist() == [3, 0]
-    with pytest.raises(ImpossibleDeletionError, match=r"'A' has sum of squares 2000000000000000000.*contain"):
+    with pytest.raises(ImpossibleDeletionError, match="'A' does not contain these records"):
         log.without(request)
 
 

@@ -182,15 +182,12 @@ class ArmStatistics:
         >>> ArmStatistics.empty(["A", "B"]).add("B", 0.25).means
         array([ nan, 0.25])
         """
-        one = {label: [reward] if label == action else [] for label in self.actions}
-        self.index_of(action)  # refuses an unknown action
+        arm = self.actions[self.index_of(action)]
+        one = {label: [reward] if label is arm else [] for label in self.actions}
         return self.merge(type(self).from_rewards(one, self.reward_range))
 
     def merge(self, other: Records) -> Self:
-        """Add all records of other statistics over the same actions and reward range.
-
-        The second moment is known afterwards if it was known of both.
-        """
+        """Add all records of other statistics over the same actions and reward range."""
         self._check_same_arms(other)
         counts = self.counts + other.counts
         sums, products = add_sums(self.sums, other.sums, counts), add_products(self.products, other.products)
@@ -207,8 +204,7 @@ class ArmStatistics:
         ArmStatistics(actions=('A', 'B'), counts=[2, 1], sums=[1000000000, 0], reward_range=(0.0, 1.0))
         >>> log.without(ArmStatistics.from_rewards({"A": [0.5], "B": []}))
         Traceback (most recent call last):
-        armnesia.core.errors.ImpossibleDeletionError: action 'A' has sum of squares 2000000000000000000, in
-        squared reward units; deleting 250000000000000000 would remove records that it does not contain
+        armnesia.core.errors.ImpossibleDeletionError: action 'A' does not contain these records: ...
         """
         self._check_same_arms(records)
         counts = self.counts - records.counts
@@ -223,10 +219,9 @@ class ArmStatistics:
         products = add_products(self.products, None if records.products is None else -records.products)
         arm = None if products is None else _first_impossible_product(counts, sums, products)
         if arm is not None:
-            before, deleted = squares_of(self), squares_of(records)
             raise ImpossibleDeletionError(
-                f"action {self.actions[arm]!r} has sum of squares {_shown(before, arm)}, in squared reward"
-                f" units; deleting {_shown(deleted, arm)} would remove records that it does not contain"
+                f"action {self.actions[arm]!r} does not contain these records: the rewards left would have"
+                " a sum of squares that is impossible"
             )
         if sums.dtype == object:  # fewer records may need no Python integers
             sums = exact_sums(sums, counts)
@@ -273,7 +268,7 @@ class ArmStatistics:
         >>> ArmStatistics.from_rewards({"A": [1, 0.5], "B": []}).squares
         array([1250000000000000000, 0], dtype=object)
         """
-        return None if self.products is None else squares_of(self)
+        return None if self.products is None else self.sums.astype(object) * UNIT - self.products
 
     @property
     def unit_variances(self) -> FloatArray | None:
@@ -492,14 +487,8 @@ def _of_two_parts(high: IntArray, low: IntArray) -> NDArray[Any]:
     return np.asarray(high.astype(object) * 2**30 + low if high.any() else low)
 
 
-def squares_of(records: Records) -> NDArray[Any]:
-    """Σu² from Σu and the products Σu·(10⁹ − u), which must be known."""
-    assert records.products is not None
-    return np.asarray(records.sums.astype(object) * UNIT - records.products)
-
-
 def add_products(left: NDArray[Any] | None, right: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Add products if both are known; Python integers where int64 could overflow."""
+    """Add products, which are known if both are; Python integers where int64 could overflow."""
     if left is None or right is None:
         return None
     if left.dtype == right.dtype == np.int64 and max(_largest(left), _largest(right)) < 2**62:

@@ -83,7 +83,7 @@ def _draw_tilted_arm(
     deleted: IntArray,
     request: TiltedArm | None,
 ) -> tuple[_Moments, _Moments]:
-    """The moments of the records left and of the deleted ones, which have another mean, or of all and none."""
+    """The moments of the records left and of the deleted ones, which have another mean, or all and none."""
     if not isinstance(rewards, Bernoulli):
         raise UnsupportedError("tilted requests need Bernoulli rewards; use choice 'highest' or 'lowest'")
     none = np.zeros_like(deleted)
