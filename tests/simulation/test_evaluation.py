@@ -28,9 +28,9 @@ from armnesia.simulation import (
     Evaluation,
     FixedSample,
     OneArm,
+    draws,
     evaluate,
     evaluate_all,
-    evaluation,
     exact_release,
 )
 from armnesia.unlearners import Unlearner
@@ -66,7 +66,7 @@ def same(a: Evaluation, b: Evaluation) -> bool:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "_BLOCK", 500)
+    monkeypatch.setattr(draws, "_BLOCK", 500)
 
 
 @pytest.mark.parametrize("model", quick_only([FIXED], [FIXED, BY_CHANCE]))
@@ -152,7 +152,7 @@ def test_the_standard_error_is_the_spread_over_seeds(protocol: str) -> None:
 
 def test_the_standard_error_counts_the_spread_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of one data set there is no other spread: the losses themselves are the blocks."""
-    monkeypatch.setattr(evaluation, "_BLOCK", 1)
+    monkeypatch.setattr(draws, "_BLOCK", 1)
     for result in sampled(datasets=60).values():
         assert result.blocks.shape == (60,)
         assert result.standard_error == pytest.approx(result.blocks.std() / math.sqrt(60), rel=1e-12)
@@ -215,31 +215,44 @@ def test_what_exact_evaluation_cannot_do() -> None:
 
 
 def test_auto_is_exact_where_that_is_known() -> None:
-    for model in (FIXED, BY_CHANCE):
-        datasets = None if model is FIXED else 40
-        methods = {"rollback": Rollback(), "oracle": None}
-        chosen = evaluate_all(ENVIRONMENT, model, REQUEST, methods, BUDGET, datasets=datasets)
-        exact = evaluate_all(
-            ENVIRONMENT, model, REQUEST, methods, BUDGET, protocol="exact", datasets=datasets
-        )
-        assert all(same(chosen[name], exact[name]) for name in methods)
+    methods = {"rollback": Rollback(), "oracle": None}
+    chosen = evaluate_all(ENVIRONMENT, FIXED, REQUEST, methods, BUDGET)
+    exact = evaluate_all(ENVIRONMENT, FIXED, REQUEST, methods, BUDGET, protocol="exact")
+    assert all(same(chosen[name], exact[name]) for name in methods)
+    for result in chosen.values():
+        assert result.interval == (result.suboptimality, result.suboptimality)
+
+
+def test_auto_is_exact_for_each_unlearner_that_has_a_formula() -> None:
+    """And the others are sampled as they would be alone."""
+
+    class Mine(Rollback):
+        """Overrides release, although it inherits the answer of rollback."""
+
+        name: ClassVar[str] = "mine"
+
+        def release(self, *arguments: Any) -> Release:
+            return super().release(*arguments)
+
+    found = evaluate_all(ENVIRONMENT, FIXED, REQUEST, {"a": Mine(), "b": Rollback()}, BUDGET)
+    assert [result.protocol for result in found.values()] == ["sampled", "exact"]
+    assert same(found["a"], evaluate(ENVIRONMENT, FIXED, REQUEST, Mine(), BUDGET))
+    assert found["a"].interval[0] < found["b"].suboptimality < found["a"].interval[1]
 
 
 @pytest.mark.parametrize("n_jobs", quick_only([1], [1, 2]))
-def test_auto_draws_until_the_error_is_small(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of data sets follows from the error alone; the blocks are those of any longer run."""
-    monkeypatch.setattr(evaluation, "_FEWEST_BLOCKS", 2)
+def test_a_pilot_decides_how_many_are_sampled(n_jobs: int) -> None:
+    """The draws themselves are those of any run with as many data sets: the pilot's are not among them."""
     seen: list[tuple[int, int]] = []
     result = evaluate_all(
         *(ENVIRONMENT, FIXED, AcrossArms(5), {"": Rollback()}, BUDGET),
+        accuracy=0.02,
         n_jobs=n_jobs,
         progress=lambda done, total: seen.append((done, total)),
     )[""]
     assert result.protocol == "sampled"
-    assert result.datasets > 20_000
-    assert 0.8 * evaluation.ACCURATE < result.relative_error <= evaluation.ACCURATE
-    assert seen[:2] == [(1, 2), (2, 2)]
-    assert seen[-1] == (result.datasets // 10_000,) * 2
+    assert 0.014 < result.relative_error < 0.023
+    assert seen[-1] == (len(result.blocks),) * 2
     again = evaluate(
         *(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET),
         protocol="sampled",
@@ -248,15 +261,14 @@ def test_auto_draws_until_the_error_is_small(n_jobs: int, monkeypatch: pytest.Mo
     assert same(result, again)
 
 
-def test_auto_stops_where_an_error_cannot_become_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "_FEWEST_BLOCKS", 2)
-    monkeypatch.setattr(evaluation, "_MOST_BLOCKS", 3)
-    monkeypatch.setattr(evaluation, "_BLOCK", 50)
-    result = evaluate(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET)
+def test_an_accuracy_out_of_reach_ends_at_the_most_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draws, "_MOST_DATASETS", 150)
+    result = evaluate(ENVIRONMENT, FIXED, AcrossArms(5), Rollback(), BUDGET, accuracy=1e-6)
     assert result.datasets == 150
-    assert result.relative_error > evaluation.ACCURATE
     certain = Environment.bernoulli([1.0, 0.0, 0.0])
-    assert evaluate(certain, FIXED, AcrossArms(5), Rollback(), BUDGET).relative_error == 0  # none was lost
+    nothing = evaluate(certain, FIXED, AcrossArms(5), Rollback(), BUDGET)
+    assert nothing.relative_error == 0  # none was lost
+    assert nothing.interval == pytest.approx((0.0, 3.69 / 150), rel=1e-3)
 
 
 def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
@@ -299,6 +311,9 @@ def test_sampling_can(request_model: Any) -> None:
 
 
 def test_refusals() -> None:
+    for accuracy in (0, 1.0, float("nan"), "high"):
+        with pytest.raises(InvalidInputError, match=r"accuracy must be between 0 and 1, such as 0.01; got"):
+            evaluate(ENVIRONMENT, FIXED, REQUEST, None, BUDGET, accuracy=accuracy)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="datasets must be a whole number, 1 or more; got 0"):
         sampled(datasets=0)
     with pytest.raises(InvalidInputError, match="must be 'auto', 'exact' or 'sampled'; got 'paper'"):
@@ -338,4 +353,4 @@ def test_a_loss_that_was_never_seen_is_not_said_to_be_known() -> None:
     assert found.suboptimality == 0
     assert found.standard_error == pytest.approx(0.4 / found.datasets)
     exact = evaluate(apart, model, request, Rollback(), BUDGET, protocol="exact")
-    assert 0 < exact.suboptimality < found.standard_error
+    assert 0 < exact.suboptimality < found.standard_error < found.interval[1]

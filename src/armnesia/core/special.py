@@ -61,6 +61,15 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> FloatArray:
     return np.asarray(_functions().betainc(a, b, x))
 
 
+def gammaincinv(a: ArrayLike, p: ArrayLike) -> FloatArray:
+    """The p-quantile of the gamma distribution with shape a and scale 1.
+
+    >>> gammaincinv(1.0, 0.5).round(6)
+    np.float64(0.693147)
+    """
+    return np.asarray(_functions().gammaincinv(a, p))
+
+
 def hypergeometric(drawn: IntArray, population: IntArray, ones: IntArray, sample: IntArray) -> FloatArray:
     """P(a uniform sample without replacement holds `drawn` ones); 0 where that is impossible.
 

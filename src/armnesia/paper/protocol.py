@@ -18,6 +18,7 @@ from armnesia.unlearners import Unlearner
 from armnesia.unlearners.base import decision_distribution
 
 RUNS, TRAJECTORIES, REQUESTS, LONGEST = 10, 200, 5, 5000
+_STUDENT = 2.2621571627409915  # the 97.5 % quantile with 9 degrees of freedom
 BLOCK = 10
 """Records per arm in a block of 50; a request takes consecutive records from the start of a random block."""
 
@@ -105,4 +106,6 @@ def _mean_loss(
 def _evaluation(run_means: FloatArray, short: float) -> Evaluation:
     error = float(run_means.std(ddof=1) / np.sqrt(RUNS))
     nothing = np.full(ENVIRONMENT.n_actions, np.nan)
-    return Evaluation(float(run_means.mean()), error, "paper", nothing, RUNS * TRAJECTORIES, short, run_means)
+    value, reach = float(run_means.mean()), _STUDENT * error
+    interval = max(0.0, value - reach), value + reach
+    return Evaluation(value, error, "paper", nothing, RUNS * TRAJECTORIES, short, run_means, interval)

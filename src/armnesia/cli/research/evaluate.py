@@ -39,9 +39,12 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            metavar="auto|exact|sampled", help="auto: exact if a formula is known, else sampled to 1 %."
+            metavar="auto|exact|sampled", help="auto: exact in a second, or the cheaper way of drawing."
         ),
     ] = "auto",
+    accuracy: Annotated[
+        float, typer.Option(help="Relative standard error to draw for, if --datasets is not given.")
+    ] = 0.01,
     datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
     seed: opt.Seed = 0,
     n_jobs: Annotated[int, typer.Option(min=1, help="Processes, where sampled.")] = 1,
@@ -67,6 +70,7 @@ def evaluate(
             setting.budget,
             learner=of_learner(**of_kind(parameters, of_learner)),
             protocol=cast(Any, protocol),  # any text; evaluate_all refuses an unknown one
+            accuracy=accuracy,
             datasets=datasets,
             seed=seed,
             n_jobs=n_jobs,
@@ -81,8 +85,15 @@ def evaluate(
         as_json,
         table(f"{unlearner}: the released arm, over all data sets", ["arm", "mean", "probability"], rows),
         f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({_protocol(result)})",
+        *_interval_lines(result),
         *_short_lines(result),
     )
+
+
+def _interval_lines(result: Evaluation) -> list[str]:
+    """The interval of what was drawn, with three digits: a rare loss is not printed as 0."""
+    low, high = result.interval
+    return [] if low == high else [f"95 % interval: {low:.3g} to {high:.3g}"]
 
 
 def _short_lines(result: Evaluation) -> list[str]:
