@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from armnesia import datasets
     from armnesia import paper as paper
     from armnesia import simulation as simulation
+    from armnesia import testing as testing
     from armnesia import theory as theory
     from armnesia.auditing import (
         Audit,
@@ -99,7 +100,7 @@ else:
     _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
     _PACKAGES = {
         *("auditing", "core", "datasets", "joining", "learners", "logs", "paper", "privacy", "simulation"),
-        *("theory", "unlearners"),
+        *("testing", "theory", "unlearners"),
     }
 
     def __getattr__(name):

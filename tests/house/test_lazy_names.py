@@ -24,7 +24,7 @@ def static_imports() -> dict[str, str]:
 
 
 def test_both_lists_and_all_have_the_same_names() -> None:
-    unlisted = dict.fromkeys(("datasets", "paper", "simulation", "theory"), "armnesia")
+    unlisted = dict.fromkeys(("datasets", "paper", "simulation", "testing", "theory"), "armnesia")
     assert static_imports() == {**MODULE_OF, **unlisted}
     assert sorted(armnesia.__all__) == sorted({*MODULE_OF, "datasets"})
 
@@ -56,7 +56,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "from armnesia import *; LCB, read_log, datasets.flights",
         "import armnesia as am; am.LCB, am.privacy.Budget, am.datasets.flights",
         "import armnesia.logs; armnesia.logs.read_log, armnesia.Tilt",
-        "import armnesia as am; am.simulation.evaluate, am.theory.bounds, am.paper.reproduce.reproduce",
+        "import armnesia as am; am.paper.reproduce.reproduce",
+        "import armnesia as am; am.simulation.evaluate, am.theory.bounds, am.testing.check_learner",
     ],
 )
 def test_names_are_found_in_a_fresh_interpreter(program: str) -> None:
