@@ -15,9 +15,10 @@ from dataclasses import replace
 for library in ("OPENBLAS", "OMP", "MKL"):  # before numpy is loaded
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
-from armnesia.paper.cells import Cell, Row, run_cell  # noqa: E402
-from armnesia.paper.figures.cells import figure_1_cells  # noqa: E402
-from armnesia.paper.plan import Plan  # noqa: E402
+from armnesia.paper.figure_1 import figure_1_cells  # noqa: E402
+from armnesia.paper.protocol import paper_protocol  # noqa: E402
+from armnesia.paper.settings import Plan  # noqa: E402
+from armnesia.simulation import Cell, FixedSample, Row  # noqa: E402
 
 TARGET_ERROR, FEWEST = 1e-5, 1000
 TIMED = 12
@@ -26,35 +27,34 @@ TIMED = 12
 
 def timed(cell: Cell) -> tuple[float, list[Row]]:
     start = time.perf_counter()
-    rows = run_cell(cell)
+    rows = cell.rows()
     return time.perf_counter() - start, rows
 
 
-def setting(cell: Cell) -> str:
-    ((_, k),) = cell.deletions
-    return f"{cell.panel:9}  N = {cell.n:4}  k = {k:3}  γ = {cell.gamma:<4g}"
+def setting(row: Row) -> str:
+    return f"{row['panel']:9}  N = {row['n']:4}  k = {row['k']:3}  γ = {row['gamma']:<4g}"
 
 
 def main() -> int:
-    cells = [cell for cell in figure_1_cells(Plan()) if cell.c_star is None]
-    run_cell(cells[0])  # loads what is loaded once
+    cells = [cell for cell in figure_1_cells(Plan()) if isinstance(cell.model, FixedSample)]
+    cells[0].rows()  # loads what is loaded once
     results = [timed(cell) for cell in cells]
     exact = [seconds for seconds, _ in results]
 
-    print(f"Figure 1, M_f: {len(cells)} points, {len(cells[0].methods)} methods")
+    print(f"Figure 1, M_f: {len(cells)} points, {len(cells[0].unlearners)} methods")
     print(f"  exact engine  {sum(exact):.2f} s in all, {1000 * statistics.mean(exact):.1f} ms a point\n")
     print(f"  the paper's protocol{'seconds':>29}  {'mean error':>10}  {'hours to 1e-5':>13}  {'off':>8}")
     needed, off = [], []
     for position in range(TIMED):
         number = round(position * (len(cells) - 1) / (TIMED - 1))
-        seconds, rows = timed(replace(cells[number], protocol="paper", seed=position))
+        seconds, rows = timed(replace(cells[number], evaluate=paper_protocol, seed=position))
         # Each method's error, squared and averaged: what the five of them need on average.
         squared = statistics.mean(row["standard_error"] ** 2 for row in rows)
         needed.append(seconds * squared / TARGET_ERROR**2)
         pairs = zip(rows, results[number][1], strict=True)
         off.append(max(abs(a["suboptimality"] - b["suboptimality"]) for a, b in pairs))
         print(
-            f"  {setting(cells[number])}{seconds:10.2f}  {squared**0.5:10.1e}"
+            f"  {setting(rows[0])}{seconds:10.2f}  {squared**0.5:10.1e}"
             f"  {needed[-1] / 3600:13.4f}  {off[-1]:8.1e}"
         )
     whole = statistics.mean(needed) * len(cells)

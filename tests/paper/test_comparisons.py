@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from armnesia.paper.cells import Row
 from armnesia.paper.comparisons import Estimate, excess_over_best, points, ratio, reduction
+from armnesia.simulation import Row
 
 
 def row(method: str, blocks: list[float], x: float = 1.0) -> Row:

@@ -7,9 +7,8 @@ import pytest
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.units import UNIT
-from armnesia.paper.cells import Cell, run_cell
 from armnesia.paper.protocol import REQUESTS, RUNS, TRAJECTORIES, _one_run, paper_protocol
-from armnesia.paper.settings import DELTA, ENVIRONMENT, METHODS
+from armnesia.paper.settings import DELTA, ENVIRONMENT, METHODS, Plan
 from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, DistributionModel, FixedSample, SeveralArms, evaluate_all
 
@@ -52,7 +51,8 @@ def test_the_mean_is_the_exact_value(name: str) -> None:
     last = "adaptive" if len(deletions) == 1 else "multi_source"
     names = ("oracle", "rollback", "gaussian", last)
     methods = {method: METHODS[method] for method in names}
-    runs = [paper_protocol(model, deletions, methods, gamma, seed=seed) for seed in SEEDS]
+    case = ENVIRONMENT, model, SeveralArms(deletions), methods, Budget.from_gamma(gamma, delta=DELTA)
+    runs = [paper_protocol(*case, seed=seed) for seed in SEEDS]
     truth = exact_values(model, deletions, gamma, names)
     half = exact_values(model, {arm: k // 2 for arm, k in deletions.items()}, gamma, names)
     for method in names:
@@ -68,7 +68,7 @@ def statistics(n: int, seed: int, c_star: float | None = None) -> tuple[IntArray
     model: DataModel = FixedSample.round_robin(n, 5)
     if c_star is not None:
         model = DistributionModel.with_coverage(n, n_actions=5, best=0, c_star=c_star)
-    whole, _ = _one_run(model, {0: 20}, np.random.default_rng(seed))
+    whole, _ = _one_run(ENVIRONMENT, model, {0: 20}, np.random.default_rng(seed))
     return whole.counts[:, 0], whole.sums[:, 0] // UNIT
 
 
@@ -102,7 +102,7 @@ def test_prefixes_under_the_distribution_model() -> None:
 
 def test_requests_take_k_records_and_differ() -> None:
     model = FixedSample.round_robin(1000, 5)
-    whole, request = _one_run(model, {0: 80, 3: 40}, np.random.default_rng(6))
+    whole, request = _one_run(ENVIRONMENT, model, {0: 80, 3: 40}, np.random.default_rng(6))
     assert request.counts.shape == (TRAJECTORIES, REQUESTS, 5)
     assert (request.counts == [80, 0, 0, 40, 0]).all()
     left = whole.without(request)
@@ -113,7 +113,7 @@ def test_requests_take_k_records_and_differ() -> None:
 
 def test_more_than_the_arm_has_takes_everything() -> None:
     model = DistributionModel(60, (0.2,) * 5)
-    whole, request = _one_run(model, {0: 20}, np.random.default_rng(7))
+    whole, request = _one_run(ENVIRONMENT, model, {0: 20}, np.random.default_rng(7))
     assert (request.counts[..., 0] == np.minimum(whole.counts[..., 0], 20)).all()
     everything = whole.counts[..., 0] <= 20
     assert everything.any()
@@ -130,9 +130,9 @@ def test_its_standard_error_is_that_of_2000_trajectories() -> None:
     """
     model = FixedSample.round_robin(1000, 5)
     methods = {name: METHODS[name] for name in ("oracle", "rollback")}
-    runs = [paper_protocol(model, {0: 80}, methods, 0.5, seed=seed) for seed in range(20, 32)]
-    budget = Budget.from_gamma(0.5, delta=DELTA)
-    exact = evaluate_all(ENVIRONMENT, model, SeveralArms({0: 80}), methods, budget)
+    case = ENVIRONMENT, model, SeveralArms({0: 80}), methods, Budget.from_gamma(0.5, delta=DELTA)
+    runs = [paper_protocol(*case, seed=seed) for seed in range(20, 32)]
+    exact = evaluate_all(*case)
     ratios = {}
     for name, result in exact.items():
         variance = float(result.probabilities @ ENVIRONMENT.gaps**2 - result.suboptimality**2)
@@ -144,12 +144,12 @@ def test_its_standard_error_is_that_of_2000_trajectories() -> None:
 
 
 def test_a_cell_runs_by_the_papers_protocol() -> None:
-    cell = Cell("1", "M_f hard", "N", 1000.0, 1000, ((0, 80),), 0.5, ("oracle",), "paper", seed=1)
-    (row,) = run_cell(cell)
-    direct = paper_protocol(cell.model, {0: 80}, {"oracle": None}, 0.5, seed=1)["oracle"]
-    assert row["suboptimality"] == direct.suboptimality
-    assert row["protocol"] == "paper"
-    assert row["datasets"] == RUNS * TRAJECTORIES
-    assert len(row["blocks"]) == RUNS
-    other = paper_protocol(cell.model, {0: 80}, {"oracle": None}, 0.5, seed=2)["oracle"]
-    assert other.suboptimality != direct.suboptimality
+    at = (("1", "M_f hard", "N", 1000.0), 1000, {0: 80}, ("oracle",))
+    one, other = (Plan().cell(*at, protocol="paper", seed=seed) for seed in (1, 2))
+    (row,) = one.rows()
+    direct = paper_protocol(
+        ENVIRONMENT, one.model, SeveralArms({0: 80}), {"oracle": None}, one.budget, seed=1
+    )
+    assert row["suboptimality"] == direct["oracle"].suboptimality
+    assert (row["protocol"], row["datasets"], len(row["blocks"])) == ("paper", RUNS * TRAJECTORIES, RUNS)
+    assert other.rows()[0]["suboptimality"] != row["suboptimality"]

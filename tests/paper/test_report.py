@@ -9,12 +9,16 @@ import pytest
 
 import armnesia
 from armnesia.core.errors import InvalidInputError
-from armnesia.paper.bounds.picture import picture_of_bounds
 from armnesia.paper.report import ABOUT, write_report
 from armnesia.paper.section import Section, Table
-from tests.paper.drawing import bounds_panel
+from armnesia.plotting.panels import Curve, Panel, picture_of_panels
 
-pytestmark = pytest.mark.slow
+PANEL = Panel("a panel", "N", "loss", [Curve("tilt", [1, 2], [0.1, 0.2])])
+
+
+def picture() -> Any:
+    return picture_of_panels([[PANEL]], title="A picture")
+
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
@@ -64,7 +68,7 @@ CLAIMS = Table(
 
 
 SECTIONS = [
-    Section("First things", ["One.", "Two."], [picture_of_bounds([bounds_panel()])], caption="What is seen"),
+    Section("First things", ["One.", "Two."], {"one": picture()}, caption="What is seen"),
     Section("The claims", ["Read them."], tables=[CLAIMS]),
     Section("First things", ["The same title again."], caption="a caption alone"),
 ]
@@ -173,8 +177,8 @@ def test_a_table_with_a_row_too_short_is_refused() -> None:
 
 def test_everything_is_escaped(tmp_path: Path) -> None:
     table = Table([EVIL], [[EVIL]], caption=EVIL)
-    section = Section(EVIL, [EVIL], [picture_of_bounds([bounds_panel()])], [table], caption=EVIL)
-    source, page = report(tmp_path, [section], title=EVIL, facts={EVIL: EVIL}, about=[EVIL])
+    section = Section(EVIL, [EVIL], {"one": picture()}, [table], caption=EVIL)
+    source, page = report(tmp_path, [section], title=EVIL, facts={EVIL: EVIL}, about=EVIL)
     assert "<script" not in source
     assert not {tag for tag, _ in page.tags} & {"script"}
     # Title twice, about, fact's name and value, contents, heading, paragraph, caption, and a table's three.

@@ -1,15 +1,22 @@
 """The reproduction, on a coarse grid with few data sets: everything is computed, drawn and written."""
 
+import csv
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.paper.parts import OLD_KEYS, PARTS
-from armnesia.paper.reproduce import reproduce
-from armnesia.paper.results import read_csv, read_parquet
+from armnesia.logs.files import parquet
+from armnesia.paper.reproduce import PARTS, reproduce, save_picture
+from armnesia.plotting.panels import Curve, Panel, for_print, picture_of_panels
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def test_one_part_writes_the_report_and_the_results(tmp_path: Path) -> None:
@@ -32,19 +39,29 @@ def test_an_unknown_part_or_protocol_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_is_the_name_of_its_folder() -> None:
-    folders = {key: part.make_section.__module__.split(".")[2] for key, part in PARTS.items()}
-    figures = dict.fromkeys(("1", "2", "3", "table2"), "figures")
-    assert folders == {key: figures.get(key, key) for key in PARTS}
+def test_a_part_is_one_file_named_by_its_key() -> None:
+    files = {key: part.make_section.__module__.split(".")[2] for key, part in PARTS.items()}
+    figures = {"1": "figure_1", "2": "figure_2", "3": "figure_3", "table2": "table_2"}
+    assert files == {key: figures.get(key, key) for key in PARTS}
 
 
-@pytest.mark.slow
-def test_a_former_key_means_the_same_part(tmp_path: Path) -> None:
-    found = reproduce(tmp_path, parts=["requests", "dependent_requests"], datasets=20, n_jobs=1)
-    titles = re.findall(r"<h2>(.*?)</h2>", found.report.read_text(encoding="utf-8"))
-    assert titles.count("When requests depend on rewards") == 1
-    assert set(OLD_KEYS.values()) <= set(PARTS)
-    assert not set(OLD_KEYS) & set(PARTS)
+def picture() -> Any:
+    panels = [Panel(name, "N", "loss", [Curve("tilt", [1, 2], [0.1, 0.2])]) for name in ("$M_f$", "$M_d$")]
+    return picture_of_panels([panels], title="Loss over N")
+
+
+def test_a_picture_is_saved_in_three_formats_the_same_each_time(tmp_path: Path) -> None:
+    once, again = (save_picture(picture(), tmp_path / folder, "loss") for folder in ("new/one", "new/two"))
+    assert [file.name for file in once] == ["loss.png", "loss.svg", "loss.pdf"]
+    assert [file.read_bytes()[:4] for file in once] == [b"\x89PNG", b"<?xm", b"%PDF"]
+    assert [file.read_bytes() for file in once] == [file.read_bytes() for file in again]
+
+
+def test_for_print_panels_have_letters_and_their_titles_stand_in_the_caption() -> None:
+    figure = picture()
+    assert for_print(figure) == "Loss over N: (a) M_f (b) M_d"
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["(a)", "(b)"]
+    assert figure.legends[0].get_title().get_text() == ""
 
 
 @pytest.mark.slow
@@ -77,13 +94,13 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
     pictures = {path.name for path in (tmp_path / "figures").iterdir()}
     names = ["figure-1", "figure-2", "figure-3", "bounds", "phase", "dependent-requests"]
     names += ["beyond", "beyond-distance", "beyond-epsilon", "tradeoff", "year", "many_decisions"]
-    assert pictures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
+    assert pictures == {f"{name}.{ending}" for name in names for ending in ("png", "svg", "pdf")}
     rows = read_csv(tmp_path / "results.csv")
     assert {row["figure"] for row in rows} == {
         *("1", "2", "3", "table2", "dependent_requests", "beyond", "level_costs", "tradeoff", "year"),
         "many_decisions",
     }
-    assert len(read_parquet(tmp_path / "results.parquet")) == len(rows)
+    assert len(list(parquet.read_table(tmp_path / "results.parquet", ["figure"]))) == len(rows)
     assert len(found.claims) == 18
     assert {name for name, _, _ in steps} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}
     assert len(PARTS) == 13

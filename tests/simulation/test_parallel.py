@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 
 from armnesia.core.errors import InvalidInputError, MissingExtraError
-from armnesia.paper.cells import Cell, CellStore, run_cells
 from armnesia.privacy import Budget
-from armnesia.simulation import Environment, Evaluation, FixedSample, SeveralArms, evaluate
+from armnesia.simulation import (
+    Cell,
+    CellStore,
+    Environment,
+    Evaluation,
+    FixedSample,
+    SeveralArms,
+    evaluate,
+    run_cells,
+)
 from armnesia.simulation.parallel import backend_of_joblib, workers
 from armnesia.unlearners import Gaussian
 from tests.conftest import Outcome
@@ -70,14 +78,23 @@ def test_a_backend_of_this_machine_gives_the_same_bits(backend: str, serial: Eva
 
 def test_a_cluster_of_dask_gives_the_same_bits(serial: Evaluation, tmp_path: Path) -> None:
     cells = [
-        Cell("1", "a", "n", float(n), n, ((0, 5),), 0.5, ("rollback", "gaussian"), "sampled", datasets=500)
+        Cell(
+            environment=ENVIRONMENT,
+            model=FixedSample.round_robin(n, 3),
+            request=SeveralArms({0: 5}),
+            unlearners={"gaussian": Gaussian()},
+            budget=Budget.from_gamma(0.5, delta=1e-5),
+            protocol="sampled",
+            datasets=500,
+        )
         for n in (100, 200, 300)
     ]
-    expected = run_cells(cells, CellStore())
+    expected = [row for cell in cells for row in cell.rows()]
     with cluster() as client, joblib.parallel_config("dask"):
         assert_same(evaluated(), serial)
         store = CellStore(tmp_path / "cells.jsonl")
-        assert run_cells(cells, store, n_jobs=2) == expected
+        with workers(2) as those:
+            assert run_cells(cells, store, those) == expected
         assert CellStore(store.path).finished == store.finished
         with workers(1) as those:
             ran = list(those.map(where_it_ran, range(20)))

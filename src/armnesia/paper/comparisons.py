@@ -1,4 +1,4 @@
-"""Ratios between the methods of a setting, with their standard errors."""
+"""Rows chosen by their values, ratios between methods with their standard errors, and both as text."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armnesia.paper.cells import Row
+from armnesia.simulation import Row
 
 Point = dict[str, Row]
 """The rows of one point of a figure, by method."""
@@ -21,6 +21,21 @@ class Estimate:
     x: float = float("nan")
 
 
+def pick(rows: Iterable[Row], **values: object) -> list[Row]:
+    """The rows that have these values.
+
+    >>> pick([{"n": 1, "method": "tilt"}, {"n": 2, "method": "tilt"}], n=2)
+    [{'n': 2, 'method': 'tilt'}]
+    """
+    return [row for row in rows if all(row[key] == value for key, value in values.items())]
+
+
+def only(rows: Iterable[Row], **values: object) -> Row:
+    """The row that has these values; there must be one."""
+    (row,) = pick(rows, **values)
+    return row
+
+
 def points(rows: Iterable[Row], **values: object) -> list[Point]:
     """Group the rows that have these values, by panel, varied parameter and x.
 
@@ -29,9 +44,8 @@ def points(rows: Iterable[Row], **values: object) -> list[Point]:
     [['oracle', 'rollback']]
     """
     grouped: dict[tuple[object, ...], Point] = defaultdict(dict)
-    for row in rows:
-        if all(row[key] == value for key, value in values.items()):
-            grouped[row["panel"], row["varied"], row["x"]][row["method"]] = row
+    for row in pick(rows, **values):
+        grouped[row["panel"], row["varied"], row["x"]][row["method"]] = row
     return list(grouped.values())
 
 
@@ -82,3 +96,17 @@ def _error_of_ratio(numerator: Row, denominator: Row) -> float:
         return float(numerator["standard_error"] / denominator["suboptimality"])
     left_out = (a.sum() - a) / (b.sum() - b)
     return float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
+
+
+def with_error(value: float, error: float, digits: int = 5) -> str:
+    """A number as text, with its standard error if it was sampled.
+
+    >>> with_error(0.0123456, 0.0000789), with_error(1.5, 0.25, digits=2), with_error(1.5, 0.0, digits=2)
+    ('0.01235 ± 0.00008', '1.50 ± 0.25', '1.50')
+    """
+    return f"{value:.{digits}f} ± {error:.{digits}f}" if error else f"{value:.{digits}f}"
+
+
+def loss(row: Row, scale: float = 1.0, digits: int = 5) -> str:
+    """The sub-optimality of a row as text, times a scale."""
+    return with_error(scale * row["suboptimality"], scale * row["standard_error"], digits)

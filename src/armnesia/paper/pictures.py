@@ -1,140 +1,138 @@
-"""What the paper's pictures share: the style of each method, panels, legends and files."""
+"""What the paper's pictures share: the look of each method, and panels for each model and case."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from textwrap import wrap
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.files import atomic_write
-from armnesia.plotting.style import COLOURS, panel_grid
+from armnesia.plotting.panels import Curve, Look, Panel, curves_of, picture_of_panels
+from armnesia.plotting.style import COLOURS
+from armnesia.simulation import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, _YELLOW, BLACK = COLOURS
 
-WIDTH = 11.5
-"""Inches; 1104 pixels in a browser, so that a font of 10 points has about the size of the text around it."""
 
-Dashes = str | tuple[int, tuple[float, ...]]
-
-
-@dataclass(frozen=True)
-class MethodStyle:
-    """How a method is drawn; line and marker identify it in a print without colours."""
-
-    name: str
-    colour: str
-    marker: str
-    line: Dashes
-    width: float = 1.8
-    marker_size: float = 5.5
-    filled: bool = True
+def _look(colour: str, marker: str, line: object, width: float = 1.8, size: float = 5.5) -> dict[str, Any]:
+    return {
+        "color": colour,
+        "marker": marker,
+        "linestyle": line,
+        "linewidth": width,
+        "markersize": size,
+        "markeredgecolor": "white" if marker != "." else colour,
+        "markeredgewidth": 0.8,
+        "zorder": 2.5,
+    }
 
 
-METHOD_STYLE = {
-    "oracle": MethodStyle("Oracle (no deletion)", BLACK, ".", (0, (5, 2)), width=1.5),
-    # Algorithm 2 is often identical to rollback: the wide line stays visible below the narrow one.
-    "rollback": MethodStyle("Rollback", BLUE, "o", "-", width=3.6, marker_size=7.5, filled=False),
-    "gaussian": MethodStyle("Gaussian", ORANGE, "s", (0, (7, 2, 1.5, 2))),
-    "mixing": MethodStyle("Mixing (k′ = k/2)", GREEN, "^", (0, (1.5, 1.2))),
-    "adaptive": MethodStyle("Algorithm 2", VERMILION, "D", "-"),
-    "multi_source": MethodStyle("Algorithm 7 (multi-source)", PURPLE, "D", "-"),
-    "imitation": MethodStyle("Imitation", SKY, "v", (0, (3, 1.5))),
-    "gaussian joint": MethodStyle("Gaussian (joint noise)", "#8c6d1f", "s", (0, (7, 2, 1.5, 2, 1.5, 2))),
-    "centred_gaussian": MethodStyle("Centred Gaussian", "#a65628", "X", (0, (3, 1, 1, 1))),
-    "strict_adaptive": MethodStyle("Strict adaptive", "#7f7f7f", "P", (0, (4, 1.5, 1, 1.5))),
-    "frozen_rollback": MethodStyle("Frozen rollback", "#4b3f9e", "v", (0, (6, 1.5))),
-    "tilt": MethodStyle("Tilt", "#b0003a", "*", "-", width=2.2, marker_size=8.5),
-    "tilt retained": MethodStyle("Tilt, level retained", "#e377a2", "h", (0, (2, 1))),
+# Algorithm 2 is often identical to rollback: the wide line stays visible below the narrow one.
+_BELOW = {"markerfacecolor": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6, "zorder": 2.0}
+METHOD_STYLE: dict[str, tuple[str, Look]] = {
+    "oracle": ("Oracle (no deletion)", _look(BLACK, ".", (0, (5, 2)), width=1.5)),
+    "rollback": ("Rollback", _look(BLUE, "o", "-", width=3.6, size=7.5) | _BELOW),
+    "gaussian": ("Gaussian", _look(ORANGE, "s", (0, (7, 2, 1.5, 2)))),
+    "mixing": ("Mixing (k′ = k/2)", _look(GREEN, "^", (0, (1.5, 1.2)))),
+    "adaptive": ("Algorithm 2", _look(VERMILION, "D", "-")),
+    "multi_source": ("Algorithm 7 (multi-source)", _look(PURPLE, "D", "-")),
+    "imitation": ("Imitation", _look(SKY, "v", (0, (3, 1.5)))),
+    "gaussian joint": ("Gaussian (joint noise)", _look("#8c6d1f", "s", (0, (7, 2, 1.5, 2, 1.5, 2)))),
+    "centred_gaussian": ("Centred Gaussian", _look("#a65628", "X", (0, (3, 1, 1, 1)))),
+    "strict_adaptive": ("Strict adaptive", _look("#7f7f7f", "P", (0, (4, 1.5, 1, 1.5)))),
+    "frozen_rollback": ("Frozen rollback", _look("#4b3f9e", "v", (0, (6, 1.5)))),
+    "tilt": ("Tilt", _look("#b0003a", "*", "-", width=2.2, size=8.5)),
+    "tilt retained": ("Tilt, level retained", _look("#e377a2", "h", (0, (2, 1)))),
     # Even steps of the viridis colour map, without its palest end.
-    "mixing 0": MethodStyle("k′/k = 0 (noise only)", "#440154", "s", "-"),
-    "mixing 0.25": MethodStyle("k′/k = 0.25", "#3b528b", "v", (0, (7, 2))),
-    "mixing 0.5": MethodStyle("k′/k = 0.5", "#21918c", "^", (0, (1.5, 1.2))),
-    "mixing 0.75": MethodStyle("k′/k = 0.75", "#44bf70", "D", (0, (7, 2, 1.5, 2))),
-    "mixing 1": MethodStyle("k′/k = 1 (rollback)", "#c7b60b", "o", "-"),
+    "mixing 0": ("k′/k = 0 (noise only)", _look("#440154", "s", "-")),
+    "mixing 0.25": ("k′/k = 0.25", _look("#3b528b", "v", (0, (7, 2)))),
+    "mixing 0.5": ("k′/k = 0.5", _look("#21918c", "^", (0, (1.5, 1.2)))),
+    "mixing 0.75": ("k′/k = 0.75", _look("#44bf70", "D", (0, (7, 2, 1.5, 2)))),
+    "mixing 1": ("k′/k = 1 (rollback)", _look("#c7b60b", "o", "-")),
+}
+BOUND_LOOK: Look = {"color": "#222222", "linestyle": (0, (1, 1)), "linewidth": 2.6}
+"""The look of a bound among the curves of methods."""
+_X_NAMES = {
+    "N": "data points N",
+    "k": "deleted points k",
+    "γ": "noise multiplier γ, log scale",
+    "ε": "ε, log scale",
 }
 
 
-def style_of(method: str) -> MethodStyle:
-    """How a method is drawn.
+def name_of(method: str) -> str:
+    """A method as the pictures and tables name it.
 
-    >>> style_of("adaptive").name
+    >>> name_of("adaptive")
     'Algorithm 2'
     """
     if method not in METHOD_STYLE:
         raise InvalidInputError(f"method must be one of {', '.join(METHOD_STYLE)}; got {method!r}")
-    return METHOD_STYLE[method]
+    return METHOD_STYLE[method][0]
 
 
-def full_width_panels(
-    rows: int, columns: int, *, height: float, **options: Any
-) -> tuple["Figure", list[list[Any]]]:
-    """Make a figure of the report's width with rows of panels."""
-    figure, axes = panel_grid(rows, columns, width=WIDTH, height=height, **options)
-    figure.set_layout_engine("constrained", hspace=0.04, wspace=0.03, w_pad=0.06)
-    return figure, axes
+def panel_of(
+    rows: Sequence[Row],
+    title: str,
+    x_name: str,
+    scale_group: str = "",
+    *,
+    y_name: str = "sub-optimality",
+    bound: Curve | None = None,
+) -> Panel:
+    """A panel with a curve for each method; γ and ε, which span a factor of 40, on a log scale."""
+    curves = [*curves_of(rows, "x", METHOD_STYLE), *([bound] if bound else [])]
+    log = rows[0]["varied"] in ("γ", "ε")
+    return Panel(title, x_name, y_name, curves, x_log=log, scale_group=scale_group)
 
 
-def wrapped_panels(n: int, *, row_height: float) -> tuple["Figure", list[Any]]:
-    """Make n panels of the report's width: three in one row, any other number in rows of two."""
-    columns = 3 if n == 3 else min(n, 2)
-    rows = -(-n // columns)
-    figure, grid = full_width_panels(rows, columns, height=row_height * rows + 1.2)
-    axes = [axis for row in grid for axis in row]
-    for spare in axes[n:]:
-        figure.delaxes(spare)
-    return figure, axes[:n]
+def picture_of_models(
+    rows: Sequence[Row], title: str, row_key: str, column_key: str, *, privacy: str = "γ"
+) -> "Figure":
+    """A grid of panels by two columns of the rows, titled with model and case; `privacy` is γ or ε."""
+    grid = [
+        [_model_panel(chosen, privacy) for chosen in split(line, column_key, among=rows)]
+        for line in split(rows, row_key)
+    ]
+    note = note_on_uncertainty(rows).replace("M_f", "$M_f$")
+    return picture_of_panels(grid, title=title, note=note, legend_columns=5 if privacy == "γ" else 4)
 
 
-def label_figure(figure: "Figure", title: str, note: str, handles: list[Any], columns: int) -> None:
-    """Add a title and one legend above all panels, and a note below them."""
-    # The title is the legend's title, because the layout lets a figure's own title overlap the legend.
-    figure.legend(
-        handles=handles,
-        title=title,
-        title_fontproperties={"size": 13, "weight": "bold"},
-        alignment="left",
-        loc="outside upper left",
-        ncols=columns,
-        fontsize=10.5,
-        handlelength=3.4,
-        borderaxespad=0.3,
-        frameon=False,
-    )
-    figure.supxlabel(note, x=0.01, ha="left", fontsize=9, color="#444444")
+def _model_panel(rows: Sequence[Row], privacy: str) -> Panel | None:
+    if not rows:
+        return None
+    first = rows[0]
+    model, case = first["panel"].split()
+    coverage = "" if first["c_star"] is None else f" (C* = {first['c_star']:g})"
+    level = first["gamma" if privacy == "γ" else "epsilon"]
+    fixed = {"N": f"N = {first['n']}", "k": f"k = {first['k']}", privacy: f"{privacy} = {level:g}"}
+    del fixed[first["varied"]]
+    x_name = f"{_X_NAMES[first['varied']]}\n({', '.join(fixed.values())})"
+    return panel_of(rows, f"${model}${coverage}, {case} case", x_name)
 
 
-def title_panel(axis: Any, title: str) -> None:
-    """Give a panel its title, wrapped to the panel's width."""
-    letters = 112 // axis.get_gridspec().ncols
-    # Keep "k = 80" on one line.
-    unbroken = title.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    axis.set_title("\n".join(wrap(unbroken, letters)), loc="left", fontsize=10.5)
+def split(rows: Sequence[Row], key: str, *, among: Sequence[Row] | None = None) -> list[list[Row]]:
+    """Split rows by the value of a key, in order of appearance; values that only `among` has get no rows."""
+    if not rows:
+        raise InvalidInputError("rows must not be empty: there is nothing to draw")
+    values = dict.fromkeys(row[key] for row in (rows if among is None else among))
+    return [[row for row in rows if row[key] == value] for value in values]
 
 
-def plain_log_scale(panel: Any, letter: str) -> None:
-    """Make a panel's "x" or "y" axis logarithmic, labelled 1, 2, 5, 10 … instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415 (an extra)
+def note_on_uncertainty(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A note for below a picture: what the bands mean, and which curves have none.
 
-    panel.set(**{f"{letter}scale": "log"})
-    axis = getattr(panel, f"{letter}axis")
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
-
-
-def save_picture(figure: "Figure", folder: Path, name: str) -> list[Path]:
-    """Write a picture as PNG and as SVG and return the two files; equal pictures give equal bytes."""
-    import matplotlib  # noqa: PLC0415 (an extra)
-
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for ending, metadata in {"png": {"Software": None}, "svg": {"Date": None}}.items():
-        files.append(folder / f"{name}.{ending}")
-        # Without a fixed salt the identifiers in an SVG differ from run to run.
-        salt = matplotlib.rc_context({"svg.hashsalt": "armnesia"})
-        with atomic_write(files[-1], replace=True) as temporary, salt:
-            figure.savefig(temporary, format=ending, metadata=metadata)
-    return files
+    >>> note_on_uncertainty([{"standard_error": 0.0, "model": "fixed"}])
+    'All curves are exact: they have no sampling error, so there are no bands.'
+    """
+    sampled = [row for row in rows if row["standard_error"] > 0]
+    if not sampled:
+        return "All curves are exact: they have no sampling error, so there are no bands."
+    datasets = sorted({int(row["datasets"]) for row in sampled})
+    shown = " to ".join(f"{number:,}" for number in dict.fromkeys((datasets[0], datasets[-1])))
+    note = f"Bands: ± 2 standard errors ({shown} data sets per point), often narrower than the line."
+    if len(sampled) == len(rows):
+        return note
+    if not any(row["model"] == "fixed" for row in sampled):
+        return f"{note} The curves under M_f are exact and have none."
+    return f"{note} Curves without a band are exact."

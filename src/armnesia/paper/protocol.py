@@ -1,6 +1,7 @@
 """The paper's estimation protocol: 200 trajectories, 5 requests each, sampled noise, the mean of 10 runs."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,55 +11,66 @@ from armnesia.core.randomness import generators
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
-from armnesia.paper.settings import DELTA, ENVIRONMENT
 from armnesia.privacy import Budget
-from armnesia.simulation import DataModel, Evaluation, FixedSample
+from armnesia.simulation import DataModel, Environment, Evaluation, FixedSample, SeveralArms
 from armnesia.simulation.evaluation import bound_learner
 from armnesia.unlearners import Unlearner
 from armnesia.unlearners.base import decision_distribution
 
 RUNS, TRAJECTORIES, REQUESTS, LONGEST = 10, 200, 5, 5000
-_STUDENT = 2.2621571627409915  # the 97.5 % quantile with 9 degrees of freedom
+_STUDENT = 2.2621571627409915
+"""The 97.5 % quantile of Student's law for ten values; a little wide for more of them."""
 BLOCK = 10
 """Records per arm in a block of 50; a request takes consecutive records from the start of a random block."""
 
 
 def paper_protocol(
+    environment: Environment,
     model: DataModel,
-    deletions: Mapping[int, int],
-    methods: Mapping[str, Unlearner | None],
-    gamma: float,
+    request: SeveralArms,
+    unlearners: Mapping[str, Unlearner | None],
+    budget: Budget,
     *,
     seed: int = 0,
+    **_: Any,
 ) -> dict[str, Evaluation]:
-    """Estimate sub-optimality as the paper does, record by record.
+    """Estimate sub-optimality as the paper does, record by record; in place of `evaluate_all`.
 
     The paper does not say how the five requests of a trajectory differ; here each starts at a random block.
     The standard error is that of the mean of the ten runs; the paper plots this mean without an error.
     """
-    budget = Budget.from_gamma(gamma, delta=DELTA)
-    losses: dict[str, list[float]] = {name: [] for name in methods}
+    losses: dict[str, list[float]] = {name: [] for name in unlearners}
     short: list[float] = []
     for rng in generators(seed, RUNS):
-        statistics, request = _one_run(model, deletions, rng)
-        requested = np.array([deletions.get(arm, 0) for arm in range(ENVIRONMENT.n_actions)])
-        short.append(float((request.counts < requested).any(axis=-1).mean()))
+        statistics, deleted = _one_run(environment, model, request.deletions, rng)
+        requested = np.array([request.deletions.get(arm, 0) for arm in range(environment.n_actions)])
+        short.append(float((deleted.counts < requested).any(axis=-1).mean()))
         uniform = rng.random(statistics.counts.shape[:-1])
-        for name, unlearner in methods.items():
-            losses[name].append(_mean_loss(statistics, request, unlearner, model.n, budget, uniform))
-    return {name: _evaluation(np.array(values), float(np.mean(short))) for name, values in losses.items()}
+        for name, unlearner in unlearners.items():
+            arms = _drawn_arms(statistics, deleted, unlearner, model.n, budget, uniform)
+            losses[name].append(float(environment.gaps[arms].mean()))
+    found = {}
+    for name, values in losses.items():
+        error = np.std(values, ddof=1) / np.sqrt(RUNS)
+        found[name] = estimated(
+            *(float(np.mean(values)), float(error), RUNS * TRAJECTORIES, np.array(values)),
+            protocol="paper",
+            short=float(np.mean(short)),
+        )
+    return found
 
 
 def _one_run(
-    model: DataModel, deletions: Mapping[int, int], rng: np.random.Generator
+    environment: Environment, model: DataModel, deletions: Mapping[int, int], rng: np.random.Generator
 ) -> tuple[ArmStatistics, DeletionRequest]:
     """200 trajectories, cut to their first N records, each with five requests."""
-    arms = _arm_sequences(model, rng)
-    rewards = rng.random(arms.shape) < ENVIRONMENT.means[arms]
+    n_actions = environment.n_actions
+    arms = _arm_sequences(n_actions, model, rng)
+    rewards = rng.random(arms.shape) < environment.means[arms]
     arms, rewards = arms[:, : model.n], rewards[:, : model.n]  # settings with different N share a prefix
-    shape = (TRAJECTORIES, REQUESTS, ENVIRONMENT.n_actions)
+    shape = (TRAJECTORIES, REQUESTS, n_actions)
     counts, sums, deleted_counts, deleted_sums = (np.zeros(shape, dtype=np.int64) for _ in range(4))
-    for arm in range(ENVIRONMENT.n_actions):
+    for arm in range(n_actions):
         is_arm = arms == arm
         counts[..., arm] = is_arm.sum(axis=1)[:, None]
         sums[..., arm] = (rewards & is_arm).sum(axis=1)[:, None]
@@ -70,14 +82,14 @@ def _one_run(
             is_deleted = is_arm & (rank >= start) & (rank < start + k)
             deleted_counts[:, number, arm] = is_deleted.sum(axis=1)
             deleted_sums[:, number, arm] = (rewards & is_deleted).sum(axis=1)
-    labels = tuple(range(ENVIRONMENT.n_actions))
+    labels = tuple(range(n_actions))
     deleted = ArmStatistics(labels, deleted_counts, deleted_sums * UNIT)
     return ArmStatistics(labels, counts, sums * UNIT), DeletionRequest(deleted, binary=True)
 
 
-def _arm_sequences(model: DataModel, rng: np.random.Generator) -> IntArray:
+def _arm_sequences(m: int, model: DataModel, rng: np.random.Generator) -> IntArray:
     """The arm of each record of each trajectory."""
-    length, m = max(model.n, LONGEST), ENVIRONMENT.n_actions
+    length = max(model.n, LONGEST)
     if isinstance(model, FixedSample):
         if model != FixedSample.round_robin(model.n, m):
             raise UnsupportedError(f"the paper's protocol serves the arms in turn; got counts {model.counts}")
@@ -85,27 +97,33 @@ def _arm_sequences(model: DataModel, rng: np.random.Generator) -> IntArray:
     return rng.choice(m, size=(TRAJECTORIES, length), p=model.policy)
 
 
-def _mean_loss(
+def _drawn_arms(
     statistics: ArmStatistics,
     request: DeletionRequest,
     unlearner: Unlearner | None,
     n: int,
     budget: Budget,
     uniform: FloatArray,
-) -> float:
-    """Draw an arm for every request, with the same uniform number for all methods, and average the gaps."""
+) -> IntArray:
+    """Draw an arm for every request, with the same uniform number for all methods."""
     learner = bound_learner(unlearner, n)
     if unlearner is None:
         p = decision_distribution(learner, statistics)
     else:
         p = unlearner.release(learner, statistics, request, budget).probabilities
-    drawn = (uniform[..., None] > np.cumsum(p, axis=-1)[..., :-1]).sum(axis=-1)
-    return float(ENVIRONMENT.gaps[drawn].mean())
+    return np.asarray((uniform[..., None] > np.cumsum(p, axis=-1)[..., :-1]).sum(axis=-1))
 
 
-def _evaluation(run_means: FloatArray, short: float) -> Evaluation:
-    error = float(run_means.std(ddof=1) / np.sqrt(RUNS))
-    nothing = np.full(ENVIRONMENT.n_actions, np.nan)
-    value, reach = float(run_means.mean()), _STUDENT * error
-    interval = max(0.0, value - reach), value + reach
-    return Evaluation(value, error, "paper", nothing, RUNS * TRAJECTORIES, short, run_means, interval)
+def estimated(
+    value: float,
+    error: float,
+    datasets: int,
+    blocks: FloatArray,
+    *,
+    protocol: str = "sampled",
+    short: float = 0.0,
+) -> Evaluation:
+    """An evaluation with a standard error, of which only the loss is known, from at least ten values."""
+    interval = max(0.0, float(value - _STUDENT * error)), float(value + _STUDENT * error)
+    unknown = np.full(1, np.nan)
+    return Evaluation(float(value), float(error), protocol, unknown, datasets, short, blocks, interval)

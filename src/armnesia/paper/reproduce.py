@@ -2,21 +2,69 @@
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.paper.parts import OLD_KEYS, PARTS
-from armnesia.paper.plan import Plan
+from armnesia.core.files import atomic_write
+from armnesia.logs.files import parquet
+from armnesia.paper.beyond import beyond_section
+from armnesia.paper.bounds import bounds_section
+from armnesia.paper.claims.section import claims_section
+from armnesia.paper.dependent_requests import dependent_requests_section
+from armnesia.paper.figure_1 import figure_1_section
+from armnesia.paper.figure_2 import figure_2_section
+from armnesia.paper.figure_3 import figure_3_section
+from armnesia.paper.level_costs import level_costs_section
+from armnesia.paper.many_decisions import many_decisions_section
+from armnesia.paper.phase import phase_section
 from armnesia.paper.report import write_report
-from armnesia.paper.results import write_csv, write_parquet
 from armnesia.paper.run import Progress, Run
-from armnesia.paper.section import Claim
+from armnesia.paper.section import Claim, Section
+from armnesia.paper.settings import Plan
+from armnesia.paper.table_2 import table_2_section
+from armnesia.paper.tradeoff import tradeoff_section
+from armnesia.paper.year import year_section
+from armnesia.plotting.panels import for_print as with_letters
+from armnesia.simulation import CellStore, Row, Sweep
+from armnesia.simulation.parallel import workers
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Part(NamedTuple):
+    """The label for the progress bar, and the function that computes and describes the part."""
+
+    label: str
+    make_section: Callable[[Run], Section]
+
+
+PARTS: dict[str, Part] = {
+    "1": Part("Figure 1", figure_1_section),
+    "2": Part("Figure 2", figure_2_section),
+    "3": Part("Figure 3", figure_3_section),
+    "table2": Part("Table 2", table_2_section),
+    "bounds": Part("bounds", bounds_section),
+    "phase": Part("phase", phase_section),
+    "dependent_requests": Part("dependent requests", dependent_requests_section),
+    "claims": Part("claims", claims_section),
+    "beyond": Part("beyond", beyond_section),
+    "level_costs": Part("level costs", level_costs_section),
+    "tradeoff": Part("tradeoff", tradeoff_section),
+    "year": Part("year", year_section),
+    "many_decisions": Part("many decisions", many_decisions_section),
+}
+"""In the order of the report, by the key that selects a part. A new part is one file, and one line here."""
 PART_KEYS = tuple(PARTS)
 PROTOCOLS = ("exact", "sampled", "paper")
+_INTEGERS = ("n", "k", "datasets", "seed")
+_TEXTS = (
+    *("environment", "figure", "panel", "varied", "model", "arms", "choice"),
+    *("learner", "method", "protocol"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,11 +96,13 @@ def reproduce(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    for_print: bool = False,
 ) -> Reproduction:
     """Reproduce parts of the paper into a folder; an interrupted run keeps its finished points.
 
     `exact` computes the fixed-sample model without sampling and draws data sets for the distribution model;
-    `sampled` draws them for both; `paper` repeats the paper's own protocol.
+    `sampled` draws them for both; `paper` repeats the paper's own protocol. `for_print` gives the panels of
+    the pictures letters in place of titles, which stand in the report's captions.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -60,19 +110,25 @@ def reproduce(
     ...     [file.name for file in found.files]
     ['report.html', 'results.csv', 'results.parquet']
     """
-    keys = tuple(dict.fromkeys(OLD_KEYS.get(part, part) for part in parts))
-    for part in keys:
+    for part in parts:
         if part not in PARTS:
             raise InvalidInputError(f"part must be one of {', '.join(PARTS)} or all; got {part!r}")
     if protocol not in PROTOCOLS:
         raise InvalidInputError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
     started = time.perf_counter()
     plan = Plan(protocol, datasets or (20_000 if quick else 200_000), quick, seed)
-    run = Run(out, plan, n_jobs or os.cpu_count() or 1, progress)
-    sections = []
-    for key in keys:
-        run.label, make_section = PARTS[key]
-        sections.append(make_section(run))
+    sections, files = [], []
+    with workers(n_jobs or os.cpu_count() or 1) as those:
+        run = Run(plan, those, CellStore(out / "cells.jsonl"), progress)
+        for key in dict.fromkeys(parts):
+            run.label, make_section = PARTS[key]
+            section = make_section(run)
+            if for_print and section.pictures:
+                words = [section.caption, *(with_letters(each) for each in section.pictures.values())]
+                section = replace(section, caption=" ".join(filter(None, words)))
+            for name, picture in section.pictures.items():
+                files += save_picture(picture, out / "figures", name)
+            sections.append(section)
     facts = {
         "protocol": protocol,
         "data sets where sampled": f"{plan.datasets:,}",
@@ -83,9 +139,36 @@ def reproduce(
     report = out / "report.html"
     title = "Unlearning Offline Stochastic Multi-Armed Bandits, reproduced"
     write_report(report, sections, title=title, facts=facts)
-    files = [report]
     if run.rows:
-        write_csv(run.rows, out / "results.csv")
-        write_parquet(run.rows, out / "results.parquet")
-        files += [out / "results.csv", out / "results.parquet"]
-    return Reproduction(report, tuple(files), tuple(run.claims), time.perf_counter() - started)
+        files += write_results(run.rows, out)
+    return Reproduction(report, (report, *files), tuple(run.claims), time.perf_counter() - started)
+
+
+def write_results(rows: Sequence[Row], out: Path) -> list[Path]:
+    """Write rows as CSV for people and as Parquet for programs."""
+    table = Sweep(tuple(rows))
+    table.write_csv(out / "results.csv")
+    names = list(table.to_dict()["rows"][0])
+    kinds = {name: int if name in _INTEGERS else str if name in _TEXTS else float for name in names}
+    lines = [[None if row[name] is None else kinds[name](row[name]) for name in names] for row in rows]
+    parquet.write_table(out / "results.parquet", kinds, lines)
+    return [out / "results.csv", out / "results.parquet"]
+
+
+def save_picture(figure: "Figure", folder: Path, name: str) -> list[Path]:
+    """Write a picture as PNG, SVG and PDF and return the files; equal pictures give equal bytes."""
+    import matplotlib  # noqa: PLC0415 (an extra)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for ending, metadata in {
+        "png": {"Software": None},
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None},
+    }.items():
+        files.append(folder / f"{name}.{ending}")
+        # Without a fixed salt the identifiers in an SVG differ from run to run.
+        settings = matplotlib.rc_context({"svg.hashsalt": "armnesia", "pdf.fonttype": 42})
+        with atomic_write(files[-1], replace=True) as temporary, settings:
+            figure.savefig(temporary, format=ending, metadata=metadata)
+    return files

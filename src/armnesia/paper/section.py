@@ -1,7 +1,7 @@
 """The contents of the report: sections with paragraphs, pictures and tables, and the claims of the paper."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armnesia.core.errors import InvalidInputError
@@ -43,19 +43,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: paragraphs, then pictures with one caption, then tables."""
+    """A part of the report: paragraphs, then pictures by file name with one caption, then tables."""
 
     title: str
     paragraphs: Sequence[str] = ()
-    pictures: Sequence["Figure"] = ()
+    pictures: Mapping[str, "Figure"] = field(default_factory=dict)
     tables: Sequence[Table] = ()
     caption: str = ""
-
-
-def with_error(value: float, error: float, digits: int = 5) -> str:
-    """A number and its standard error, as text.
-
-    >>> with_error(0.0123456, 0.0000789), with_error(1.5, 0.25, digits=2)
-    ('0.01235 ± 0.00008', '1.50 ± 0.25')
-    """
-    return f"{value:.{digits}f} ± {error:.{digits}f}"

@@ -1,9 +1,17 @@
-"""The paper's experimental settings, and its methods and ours by name."""
+"""The paper's experimental settings, its methods and ours by name, and how finely they are computed."""
 
 import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from armnesia.core.errors import InvalidInputError
-from armnesia.simulation import Environment
+import numpy as np
+
+from armnesia.paper.protocol import paper_protocol
+from armnesia.privacy import Budget
+from armnesia.simulation import Cell, Environment, RequestModel, SeveralArms, evaluate_all
+from armnesia.simulation.sweep import data_model
 from armnesia.theory import insured_from
 from armnesia.unlearners import (
     Adaptive,
@@ -31,6 +39,7 @@ ARM_OF_CASE = {HARD: 0, EASY: 2}
 """Hard: the best arm. Easy: the arm of mean 0.06 (the arm of mean 0.08 does not reproduce the figures)."""
 ARMS_OF_MULTI_CASE = {HARD: (0, 1), EASY: (2, 3)}
 
+RATIOS = tuple(f"mixing {ratio:g}" for ratio in (0.0, 0.25, 0.5, 0.75, 1.0))
 METHODS: dict[str, Unlearner | None] = {
     "oracle": None,
     "rollback": Rollback(),
@@ -45,37 +54,100 @@ METHODS: dict[str, Unlearner | None] = {
     "frozen_rollback": FrozenRollback(),
     "tilt": Tilt(),
     "tilt retained": Tilt(assumed_share=0.95),
-    **{
-        f"mixing {ratio:g}": Mixing(ratio=ratio, sensitivity="paper") for ratio in (0.0, 0.25, 0.5, 0.75, 1.0)
-    },
+    **{name: Mixing(ratio=float(name.split()[1]), sensitivity="paper") for name in RATIOS},
 }
 """The paper's methods as it ran them (its threshold times 1.3, its sensitivity, noise calibrated for each arm
 alone), Gaussian noise calibrated for all arms jointly, which an exact (ε, δ) needs, and our methods."""
 
-CHOICES_AT_RETAINED: dict[str, Unlearner] = {
-    "tilt retained, share 0.1": Tilt(assumed_share=0.1, predictive="flat"),
-    "tilt retained, share 0.95": Tilt(assumed_share=0.95, predictive="flat"),
-    "tilt retained, nothing or share": Tilt(assumed_share=0.95, predictive="nothing_or_share"),
-    "tilt retained, equal counts": Tilt(assumed_share=0.95, predictive="equal_counts"),
-    "tilt retained, uninsured": Tilt(assumed_share=0.95, insurance=0),
-}
-"""Other parameters of tilt at level `retained`; tables compare them with the recommended ones."""
-
 FIGURE_1_METHODS = ("oracle", "rollback", "gaussian", "mixing", "adaptive")
-FIGURE_2_METHODS = tuple(name for name in METHODS if name.startswith("mixing "))
-FIGURE_3_METHODS = ("oracle", "rollback", "gaussian", "multi_source")
 
 
-def unlearner_named(name: str) -> Unlearner | None:
-    """The unlearner of a method; None for the oracle, which deletes nothing.
+@dataclass(frozen=True)
+class Plan:
+    """The protocol, the data sets per sampled point, the seed, and whether the grids are coarse (`quick`).
 
-    >>> unlearner_named("rollback")
-    Rollback()
+    >>> Plan(quick=True).ns
+    [1000, 1300, 1800, 2200, 2600, 3000, 4000, 5000]
     """
-    methods = {**METHODS, **CHOICES_AT_RETAINED}
-    if name not in methods:
-        raise InvalidInputError(f"method must be one of {', '.join(methods)}; got {name!r}")
-    return methods[name]
+
+    protocol: str = "exact"
+    datasets: int = 200_000
+    quick: bool = False
+    seed: int = 0
+
+    def grid(self, low: int, high: int, step: int) -> list[int]:
+        """Values from low to high; four times as far apart when quick.
+
+        >>> Plan().grid(20, 100, 20), Plan(quick=True).grid(20, 100, 20)
+        ([20, 40, 60, 80, 100], [20, 100])
+        """
+        return list(range(low, high + 1, step * 4 if self.quick else step))
+
+    @property
+    def ns(self) -> list[int]:
+        """The N axis from 1000 to 5000; when quick, the values that the claims name and a few more."""
+        if self.quick:
+            return [1000, 1300, 1800, 2200, 2600, 3000, 4000, 5000]
+        return self.grid(1000, 5000, 100)
+
+    @property
+    def ks(self) -> list[int]:
+        """The k axis."""
+        return self.grid(20, 500, 20)
+
+    @property
+    def gammas(self) -> list[float]:
+        """The γ axis from 0.05 to 2, denser at small γ."""
+        fine = [*np.arange(0.05, 0.5, 0.05), *np.arange(0.5, 1.0, 0.1), *np.arange(1.0, 2.01, 0.2)]
+        values = [round(float(value), 10) for value in fine]
+        return [*values[:-1:3], values[-1]] if self.quick else values
+
+    def cell(
+        self,
+        place: tuple[str, str, str, float],
+        n: int,
+        request: RequestModel | Mapping[int, int],
+        methods: Iterable[str] | Mapping[str, Unlearner | None],
+        *,
+        gamma: float = BASE_GAMMA,
+        epsilon: float | None = None,
+        delta: float = DELTA,
+        c_star: float | None = None,
+        protocol: str | None = None,
+        datasets: int | None = None,
+        seed: int | None = None,
+        environment: Environment = ENVIRONMENT,
+    ) -> Cell:
+        """A point of a figure at noise γ, or at (ε, δ): exact under M_f, sampled under M_d, unless asked for.
+
+        `place` is the figure, its panel, the varied parameter and x. C* chooses M_d. `methods` are names of
+        METHODS, or unlearners by label.
+        """
+        how = protocol or self.protocol
+        figure, panel, varied, x = place
+        return Cell(
+            environment=environment,
+            model=data_model("fixed" if c_star is None else "distribution", n, environment, c_star or 2.0),
+            request=SeveralArms(request) if isinstance(request, Mapping) else request,
+            unlearners=methods if isinstance(methods, Mapping) else {name: METHODS[name] for name in methods},
+            budget=_budget(gamma, epsilon, delta),
+            # Under M_d sampled data sets give a smaller error in equal time than exact values of counts.
+            protocol="exact" if how == "exact" and c_star is None else "sampled",
+            datasets=datasets or self.datasets,
+            seed=self.seed if seed is None else seed,
+            labels={"figure": figure, "panel": panel, "varied": varied, "x": float(x)},
+            evaluate=paper_protocol if how == "paper" else evaluate_all,
+        )
+
+
+@cache  # a few budgets serve all cells, and reading ε off the curve takes 10 ms
+def _budget(gamma: float, epsilon: float | None, delta: float) -> Budget:
+    return Budget.from_gamma(gamma, delta=delta) if epsilon is None else Budget(epsilon=epsilon, delta=delta)
+
+
+def as_in_the_figure(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where a row stands in its figure."""
+    return row["figure"], row["panel"], row["varied"], row["x"]
 
 
 def all_insured_from() -> float:
@@ -84,4 +156,4 @@ def all_insured_from() -> float:
     >>> all_insured_from()
     2.62
     """
-    return math.ceil(100 * insured_from(contenders=len(ENVIRONMENT.means), delta=DELTA)) / 100
+    return math.ceil(100 * insured_from(contenders=len(MEANS), delta=DELTA)) / 100

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from armnesia.core.errors import InvalidInputError, MissingExtraError
 from armnesia.core.files import atomic_write
 from armnesia.core.messages import any_of
-from armnesia.core.version import __version__
 from armnesia.learners import Learner
 from armnesia.privacy import Budget
 from armnesia.simulation.environment import Environment
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
 
-RESULTS_VERSION = 4
+RESULTS_VERSION = 1
 """Raise this when a change of the code changes results: cells kept by older code are then evaluated again."""
 ORACLE = "oracle"
 """The name of no deletion."""
@@ -62,7 +61,7 @@ class Cell:
     def key(self) -> str:
         """Identifies a finished cell: everything that its result depends on, including the code's version."""
         how = f"{self.evaluate.__module__}.{self.evaluate.__qualname__}"
-        return f"{__version__} {RESULTS_VERSION} {how} {self!r}"
+        return f"{RESULTS_VERSION} {how} {self!r}"
 
     def rows(self) -> list[Row]:
         """Evaluate all unlearners; one row each."""
@@ -95,6 +94,8 @@ class Cell:
             "method": method,
             "suboptimality": result.suboptimality,
             "standard_error": result.standard_error,
+            "low": result.interval[0],
+            "high": result.interval[1],
             "protocol": result.protocol,
             "datasets": result.datasets,
             "short_share": result.short_share,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from armnesia.paper.cells import CellStore
+from armnesia.simulation import CellStore
 
 
 def test_reproduce_writes_what_it_names_and_goes_on_where_it_stopped(run: Any, tmp_path: Path) -> None:

@@ -1,18 +1,18 @@
 """The claims: verdicts, and the true values beside the printed ones."""
 
 import os
-from pathlib import Path
 
 import pytest
 
-from armnesia.paper.cells import CellStore, run_cells
 from armnesia.paper.claims.claims import ClaimedNumber, all_claims, verdict
 from armnesia.paper.claims.evidence import Evidence
 from armnesia.paper.claims.section import claims_section
 from armnesia.paper.comparisons import Estimate
-from armnesia.paper.plan import Plan
 from armnesia.paper.section import FAILS, HOLDS, WITHIN_ERROR
-from tests.paper.drawing import InventedRun
+from armnesia.paper.settings import Plan
+from armnesia.simulation import CellStore, run_cells
+from armnesia.simulation.parallel import workers
+from tests.paper.invented import InventedRun
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_a_claim_is_as_good_as_its_worst_number() -> None:
     assert verdict([good, bad]) == FAILS
 
 
-def test_the_section_lists_all_claims(tmp_path: Path) -> None:
+def test_the_section_lists_all_claims() -> None:
     """With invented values, in which the k-th method of a cell has k times the loss of the first one."""
-    run = InventedRun(tmp_path, Plan(quick=True))
+    run = InventedRun()
     (table,) = claims_section(run).tables
     assert len(run.claims) == len(table.rows) == 18
     assert {row["figure"] for row in run.rows} == {"1", "2", "3", "table2"}
@@ -73,7 +73,8 @@ def test_the_claims_of_the_paper() -> None:
     """All of them in one test, because they share ten seconds of computation."""
     store = CellStore()
     plan = Plan(datasets=4000, quick=True)
-    claims = all_claims(Evidence(plan, lambda cells: run_cells(cells, store)))
+    with workers(1) as those:
+        claims = all_claims(Evidence(plan, lambda cells: run_cells(cells, store, those)))
     by_text = {claim.text: claim for claim in claims}
     assert len(by_text) == 18
     assert {claim.verdict for claim in claims} == {HOLDS, WITHIN_ERROR, FAILS}

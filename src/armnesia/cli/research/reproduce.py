@@ -33,6 +33,10 @@ def reproduce(
     quick: Annotated[bool, typer.Option(help="Coarser grids and fewer data sets: about a minute.")] = False,
     datasets: Annotated[int | None, typer.Option(min=1, help="Data sets per point, where sampled.")] = None,
     seed: opt.Seed = 0,
+    for_print: Annotated[
+        bool,
+        typer.Option("--for-print", help="Pictures with panel letters, and their titles in the captions."),
+    ] = False,
     n_jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
     backend: Backend = None,
     as_json: opt.AsJson = False,
@@ -59,6 +63,7 @@ def reproduce(
             seed=seed,
             n_jobs=n_jobs,
             progress=show,
+            for_print=for_print,
         )
     rows = [[claim.text, claim.paper, claim.ours, claim.verdict] for claim in found.claims]
     shown = [table("The paper's claims", ["claim", "paper", "ours", "verdict"], rows)] if rows else []

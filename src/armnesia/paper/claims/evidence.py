@@ -1,15 +1,19 @@
 """The points that the claims are about, and the standard error that the paper's protocol has at them.
 
-The claims are about Figures 1 to 3 and Table 2: this slice uses the cells of `figures`.
+The claims are about Figures 1 to 3 and Table 2: this part uses their cells.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from armnesia.paper.cells import Cell, Row
 from armnesia.paper.comparisons import Estimate, Point, points
-from armnesia.paper.figures.cells import figure_1_cells, figure_2_cells, figure_3_cells, table_2_cells
-from armnesia.paper.plan import Plan
+from armnesia.paper.figure_1 import figure_1_cells
+from armnesia.paper.figure_2 import figure_2_cells
+from armnesia.paper.figure_3 import figure_3_cells
+from armnesia.paper.protocol import paper_protocol
+from armnesia.paper.settings import Plan, as_in_the_figure
+from armnesia.paper.table_2 import table_2_cells
+from armnesia.simulation import Cell, Row
 
 EvaluateCells = Callable[[Sequence[Cell]], list[Row]]
 Measure = Callable[[Point], Estimate]
@@ -29,7 +33,7 @@ class Evidence:
             *table_2_cells(plan),
         ]
         self.rows = evaluate(cells)
-        self._cells = {(cell.figure, cell.panel, cell.varied, cell.x): cell for cell in cells}
+        self._cells = {as_in_the_figure(cell.labels): cell for cell in cells}
 
     def points(
         self, figure: str, panel: str, varied: str, keep: Callable[[float], bool] = lambda x: True
@@ -45,8 +49,8 @@ class Evidence:
     def error_of_paper(self, point: Point, measure: Measure) -> float:
         """The standard error of a measure under the paper's protocol, with new data sets in each run."""
         row = _any_row(point)
-        cell = self._cells[row["figure"], row["panel"], row["varied"], row["x"]]
-        (as_the_paper,) = points(self._evaluate([replace(cell, protocol="paper")]))
+        cell = replace(self._cells[as_in_the_figure(row)], evaluate=paper_protocol)
+        (as_the_paper,) = points(self._evaluate([cell]))
         return measure(as_the_paper).error
 
 

@@ -1,1 +1,0 @@
-"""Beyond the paper: every method at the same exact (ε, δ)."""

@@ -1,1 +1,0 @@
-"""Requests that depend on rewards, which the paper excludes."""

@@ -1,1 +1,0 @@
-"""One person in many decisions."""

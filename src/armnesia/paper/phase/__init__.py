@@ -1,1 +1,0 @@
-"""Phase diagrams: which method is best where."""

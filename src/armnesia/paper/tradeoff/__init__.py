@@ -1,1 +1,0 @@
-"""A comparison of tilt's predictives."""

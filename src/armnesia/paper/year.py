@@ -1,0 +1,323 @@
+"""A year in which records arrive and are deleted every month, simulated with different strategies."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnesia.core.arrays import FloatArray, one_hot
+from armnesia.core.randomness import generators
+from armnesia.core.request import DeletionRequest
+from armnesia.core.statistics import ArmStatistics
+from armnesia.core.units import UNIT
+from armnesia.learners import LCB
+from armnesia.paper.comparisons import with_error
+from armnesia.paper.pictures import METHOD_STYLE
+from armnesia.paper.protocol import estimated
+from armnesia.paper.run import Run
+from armnesia.paper.section import Section, Table
+from armnesia.paper.settings import DELTA, ENVIRONMENT, Plan
+from armnesia.plotting.panels import Curve, Look, Panel, picture_of_panels
+from armnesia.privacy import Budget, Level
+from armnesia.simulation import AcrossArms, FixedSample, RequestModel, Row, SeveralArms
+from armnesia.simulation.parallel import Workers
+from armnesia.unlearners import (
+    Adaptive,
+    CentredGaussian,
+    FrozenRollback,
+    Gaussian,
+    Rollback,
+    StrictAdaptive,
+    Tilt,
+    Unlearner,
+)
+from armnesia.unlearners.stream import Penalty, Stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MONTHS = 12
+INITIAL_LOG, MONTHLY_LOG = (FixedSample.round_robin(n, ENVIRONMENT.n_actions) for n in (3000, 250))
+"""The first records, and the new records of each month; the arms take turns, as in the paper."""
+BUDGET = Budget(epsilon=1.0, delta=DELTA)
+K, K_OF_MAIN_ARM, K_OF_OTHER_ARMS = 60, 48, 3
+"""Records deleted each month: in all, of the arm that most requests are about, and of each other arm."""
+
+
+def _mostly_of(arm: int) -> SeveralArms:
+    arms = range(ENVIRONMENT.n_actions)
+    return SeveralArms({other: K_OF_MAIN_ARM if other == arm else K_OF_OTHER_ARMS for other in arms})
+
+
+REQUESTS: dict[str, RequestModel] = {"hard": _mostly_of(0), "rival": _mostly_of(1), "even": AcrossArms(K)}
+"""The deletions of each month: mostly of the best arm, mostly of the second best, or of any records."""
+TITLES = {
+    "hard": "mostly people shown the best arm",
+    "rival": "mostly people shown the second-best arm",
+    "even": "anyone",
+}
+_SHARE_OF_DATASETS, _SHARE_WHEN_QUICK = 50, 125
+"""The plan's number of data sets is divided by this: a year is twelve releases of thirteen strategies."""
+_BLOCK = 50
+"""Data sets that are simulated together."""
+_SLOW_EVERY = 10
+"""Slow strategies are simulated in every tenth block."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The unlearner that answers all requests of a year, and its penalty; None deletes nothing.
+
+    A slow strategy, whose noise on all arms needs an integral per release, uses a tenth of the data sets.
+    `style` is the method of METHOD_STYLE in whose colour it is drawn.
+    """
+
+    unlearner: Unlearner | None
+    style: str
+    penalty: Penalty = "retained"
+    slow: bool = False
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "no deletion": Strategy(None, "oracle"),
+    "rollback": Strategy(Rollback(), "rollback"),
+    "gaussian": Strategy(Gaussian(), "gaussian", slow=True),
+    "gaussian, frozen": Strategy(Gaussian(), "gaussian", "frozen", slow=True),
+    "centred gaussian": Strategy(CentredGaussian(), "centred_gaussian", slow=True),
+    "centred gaussian, frozen": Strategy(CentredGaussian(), "centred_gaussian", "frozen", slow=True),
+    "adaptive": Strategy(Adaptive(), "adaptive"),
+    "adaptive, frozen": Strategy(Adaptive(), "adaptive", "frozen"),
+    "strict adaptive": Strategy(StrictAdaptive(), "strict_adaptive"),
+    "strict adaptive, frozen": Strategy(StrictAdaptive(), "strict_adaptive", "frozen"),
+    "frozen rollback": Strategy(FrozenRollback(), "frozen_rollback"),
+    "frozen rollback, frozen": Strategy(FrozenRollback(), "frozen_rollback", "frozen"),
+    "tilt, share assumed": Strategy(Tilt(assumed_share=0.05, predictive="flat"), "tilt retained"),
+    "tilt": Strategy(Tilt(), "tilt"),
+    "tilt, frozen": Strategy(Tilt(), "tilt", "frozen"),
+}
+"""Rollback is retraining. With a frozen penalty, deletions would raise its penalty in their month only."""
+
+
+@dataclass(frozen=True, eq=False)
+class YearResult:
+    """The sub-optimality of a strategy by data set and month, and the expected changes of the served arm.
+
+    Both are exact given the data set: `losses` (data sets × months) are Σ p·gap, and `changes` (data sets)
+    are the expected number of changes of independent draws, Σ_t (1 − Σ_a p_{t−1}(a)·p_t(a)).
+    """
+
+    losses: FloatArray
+    changes: FloatArray
+    level: Level | None
+
+    @property
+    def by_month(self) -> tuple[FloatArray, FloatArray]:
+        """The expected sub-optimality of each month, and its standard error."""
+        return self.losses.mean(axis=0), self.losses.std(axis=0, ddof=1) / math.sqrt(len(self.losses))
+
+    @property
+    def average(self) -> tuple[float, float]:
+        """The mean of the expected sub-optimality over the year, and its standard error."""
+        return _mean_and_error(self.losses.mean(axis=1))
+
+    @property
+    def churn(self) -> tuple[float, float]:
+        """The expected number of changes of the served arm in a year, and its standard error."""
+        return _mean_and_error(self.changes)
+
+
+Results = Mapping[str, Mapping[str, YearResult]]
+"""By requests and by strategy."""
+
+
+def simulate(
+    requests: RequestModel,
+    those: Workers,
+    strategies: Mapping[str, Strategy] = STRATEGIES,
+    *,
+    datasets: int,
+    seed: int = 0,
+) -> dict[str, YearResult]:
+    """Simulate a year with every strategy on the same data sets; the workers do not change the result."""
+    n_blocks = max(2, math.ceil(datasets / _BLOCK))
+    fast = {name: strategy for name, strategy in strategies.items() if not strategy.slow}
+    strategies_of_blocks = [dict(fast if block % _SLOW_EVERY else strategies) for block in range(n_blocks)]
+    work = partial(_simulate_block, requests, math.ceil(datasets / n_blocks))
+    blocks = list(those.map(work, generators(seed, n_blocks), strategies_of_blocks))
+    return {name: _concatenate([block[name] for block in blocks if name in block]) for name in strategies}
+
+
+def _concatenate(blocks: list[YearResult]) -> YearResult:
+    losses, changes = ([getattr(block, name) for block in blocks] for name in ("losses", "changes"))
+    return YearResult(np.concatenate(losses), np.concatenate(changes), blocks[0].level)
+
+
+def _simulate_block(
+    requests: RequestModel, size: int, rng: np.random.Generator, strategies: dict[str, Strategy]
+) -> dict[str, YearResult]:
+    initial = _draw_records(INITIAL_LOG, rng, size)
+    months = list(_draw_months(initial, requests, rng, size))
+    return {name: _apply(strategy, initial, months) for name, strategy in strategies.items()}
+
+
+def _draw_records(model: FixedSample, rng: np.random.Generator, size: int) -> ArmStatistics:
+    counts = model.draw_counts(rng, size)
+    sums = [arm.draw_sums(rng, counts[:, place]) for place, arm in enumerate(ENVIRONMENT.arms)]
+    return ArmStatistics(tuple(range(ENVIRONMENT.n_actions)), counts, np.stack(sums, axis=-1))
+
+
+def _draw_months(
+    statistics: ArmStatistics, requests: RequestModel, rng: np.random.Generator, size: int
+) -> Iterator[tuple[ArmStatistics, DeletionRequest]]:
+    """The new records of each month, and the deletion of randomly chosen records at its end."""
+    for _ in range(MONTHS):
+        new = _draw_records(MONTHLY_LOG, rng, size)
+        statistics = statistics.merge(new)
+        deleted, _ = requests.draw_deleted(rng, statistics.counts)
+        ones = statistics.sums // UNIT
+        deleted_ones = rng.hypergeometric(ones, statistics.counts - ones, deleted)
+        records = ArmStatistics(statistics.actions, deleted, deleted_ones * UNIT)
+        request = DeletionRequest(records, binary=True)
+        statistics = statistics.without(request)
+        yield new, request
+
+
+def _apply(
+    strategy: Strategy, initial: ArmStatistics, months: list[tuple[ArmStatistics, DeletionRequest]]
+) -> YearResult:
+    """Apply one strategy; the release that answers the request of a month is served in that month."""
+    stream = Stream(LCB(confidence=1 / INITIAL_LOG.n), initial, strategy.penalty)
+    before = one_hot(stream.decision().index, ENVIRONMENT.n_actions)
+    losses, changes, level = [], np.zeros(len(before)), None
+    for new, request in months:
+        stream = stream.add(new)
+        if strategy.unlearner is None:
+            p = one_hot(stream.decision().index, ENVIRONMENT.n_actions)
+        else:
+            release, stream = stream.forget(strategy.unlearner, request, BUDGET)
+            p, level = release.probabilities, release.guarantee.level
+        losses.append(p @ ENVIRONMENT.gaps)
+        changes += 1 - (before * p).sum(axis=-1)
+        before = p
+    return YearResult(np.stack(losses, axis=-1), changes, level)
+
+
+def _mean_and_error(values: FloatArray) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def year_section(run: Run) -> Section:
+    """Simulate the years, and describe the results."""
+    plan = run.plan
+    datasets = max(2, plan.datasets // (_SHARE_WHEN_QUICK if plan.quick else _SHARE_OF_DATASETS))
+    found = {
+        name: simulate(requests, run.workers, datasets=datasets, seed=plan.seed)
+        for name, requests in REQUESTS.items()
+    }
+    run.rows += _result_rows(plan, found)
+    title = "A year of monthly deletions"
+    return Section(title, _paragraphs(found), {"year": picture_of_year(found)}, [_table(found, datasets)])
+
+
+def _result_rows(plan: Plan, found: Results) -> list[Row]:
+    """One row per strategy and month."""
+    rows = []
+    for requests, by_strategy in found.items():
+        for name, year in by_strategy.items():
+            for month, (value, error) in enumerate(zip(*year.by_month, strict=True), start=1):
+                place, n = ("year", requests, "month", month), INITIAL_LOG.n + month * MONTHLY_LOG.n
+                cell = plan.cell(place, n, AcrossArms(K), {}, epsilon=BUDGET.epsilon)
+                result = estimated(value, error, len(year.losses), np.array([value]))
+                rows.append(cell.row(name, result))
+    return rows
+
+
+def picture_of_year(found: Results) -> "Figure":
+    """Sub-optimality by month; a colour for each method, a line for each penalty."""
+    panels = [
+        Panel(
+            f"Who asks: {TITLES[requests]}",
+            "month",
+            "sub-optimality (log scale)",
+            [_curve(name, year) for name, year in by_strategy.items()],
+            y_log=True,
+            scale_group="",
+        )
+        for requests, by_strategy in found.items()
+    ]
+    note = (
+        "Solid: penalties frozen. Dashed: penalties of the records that are left. Bands: ± 2 standard errors."
+        " Each month's decision is the release that answers its deletions."
+    )
+    return picture_of_panels([panels], title="A year of monthly deletions", note=note, row_height=4.5)
+
+
+def _curve(name: str, year: YearResult) -> Curve:
+    strategy = STRATEGIES[name]
+    several = f"{_method(name)}, frozen" in STRATEGIES
+    line = "-" if strategy.penalty == "frozen" else (0, (5, 2))
+    shown: Look = {**METHOD_STYLE[strategy.style][1], "linestyle": line}
+    values, errors = (each.tolist() for each in year.by_month)
+    label = f"{_method(name)}, {strategy.penalty}" if several else name
+    return Curve(label, range(1, MONTHS + 1), values, errors, shown)
+
+
+def _paragraphs(found: Results) -> list[str]:
+    hard, rival = (
+        {name: _last_month(year) for name, year in found[case].items()} for case in ("hard", "rival")
+    )
+    return [
+        f"The log begins with {INITIAL_LOG.n} records; every month {MONTHLY_LOG.n} new ones come in, each arm"
+        f" in turn, and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g},"
+        f" {BUDGET.delta:g}). The arm released in answer is served for the month. Of the"
+        f" deleted records, {K_OF_MAIN_ARM} are of the best arm (hard) or of the second best (rival), or all"
+        " records are equally likely to be deleted (even). Which records of an arm are deleted does not"
+        " depend on their rewards.",
+        "With a retained penalty the statistics are rolled back and nothing else is kept. The gain of tilt"
+        " and of frozen rollback then lasts one release, and in the hard case the loss grows as the best"
+        f" arm has fewer and fewer records: in month {MONTHS} the sub-optimality of rollback, which is"
+        f" retraining, is {hard['rollback']}, that of tilt {hard['tilt']}. With a frozen penalty (level"
+        f" request_shape: the numbers of deleted records are kept) that of tilt is {hard['tilt, frozen']};"
+        f" without any deletion it is {hard['no deletion']}.",
+        "A frozen penalty follows the decision that would be served without any deletion, whether that is"
+        " better or worse. In the rival case the penalty of the second-best arm rises under rollback, which"
+        f" favours the best arm: in month {MONTHS} the sub-optimality of rollback is {rival['rollback']},"
+        f" that of tilt with a frozen penalty {rival['tilt, frozen']}, and without any deletion it is"
+        f" {rival['no deletion']}.",
+        "Algorithm 2 and its strict version roll back at this budget: with a frozen penalty, each month's"
+        " deletions then cost their penalty for that month only. Gaussian noise is added to all arms that"
+        " lose records, which here are all. Mixing takes requests of one arm only, and imitation rollback"
+        " needs another learner; they are not shown.",
+    ]
+
+
+def _last_month(year: YearResult) -> str:
+    values, errors = year.by_month
+    return with_error(values[-1], errors[-1])
+
+
+def _table(found: Results, datasets: int) -> Table:
+    rows: list[list[object]] = [
+        [
+            *(requests, _method(name), "" if year.level is None else STRATEGIES[name].penalty),
+            *(year.level or "", with_error(*year.average), _last_month(year)),
+            with_error(*year.churn, digits=2),
+        ]
+        for requests, by_strategy in found.items()
+        for name, year in by_strategy.items()
+    ]
+    header = ["requests", "method", "penalty", "level"]
+    header += ["year's average", f"month {MONTHS}", "changes per year"]
+    fewer = len(found["hard"]["gaussian"].losses)
+    caption = (
+        "Expected sub-optimality, and how often the served arm is expected to change: exact given each data"
+        f" set, ± is one standard error over {datasets:,} of them (Gaussian: {fewer:,})."
+    )
+    return Table(header, rows, caption=caption)
+
+
+def _method(name: str) -> str:
+    return name.removesuffix(", frozen")

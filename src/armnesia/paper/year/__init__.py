@@ -1,1 +1,0 @@
-"""A year of monthly deletions."""
