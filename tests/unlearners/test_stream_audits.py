@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia import (
-    LEARNERS,
     UNLEARNERS,
     ArmStatistics,
     Audit,
@@ -24,11 +23,10 @@ from armnesia import (
     audit,
     feasible_reference,
 )
-from armnesia.core.errors import UnsupportedError
-from armnesia.learners import LCB, MeanAndCountLearner
+from armnesia.learners import LCB
 from armnesia.unlearners.stream import Penalty
 from tests.learners.bound_learners import bound_learner
-from tests.quick import examples, quick_only
+from tests.quick import examples
 
 BUDGETS = (
     Budget(epsilon=1.0, delta=1e-5),
@@ -41,22 +39,6 @@ ACTIONS = (0, 1, 2)
 
 def start(learner: str, penalty: Penalty) -> Stream:
     return Stream(bound_learner(learner, 0.05), ArmStatistics.empty(ACTIONS), penalty)
-
-
-def supported() -> list[tuple[str, str, Penalty]]:
-    """Every triple of the registries that does not refuse the simplest stream there is."""
-    found: list[tuple[str, str, Penalty]] = []
-    one = {0: [1], 1: [], 2: []}
-    for unlearner, kind in UNLEARNERS.items():
-        for learner in LEARNERS:
-            for penalty in PENALTIES:
-                try:
-                    stream = start(learner, penalty).add(ArmStatistics.from_rewards(one))
-                    stream.forget(kind(), DeletionRequest.from_rewards(one), BUDGETS[0])
-                except UnsupportedError:
-                    continue
-                found.append((unlearner, learner, penalty))
-    return found
 
 
 @dataclass
@@ -95,23 +77,14 @@ def audited(stream: Stream, unlearner: Unlearner, lived: list[Month]) -> list[tu
     return found
 
 
-def test_what_is_supported_is_what_is_without_a_stream_and_a_penalty_to_freeze() -> None:
-    retained = {pair[:2] for pair in supported() if pair[2] == "retained"}
-    frozen = {pair[:2] for pair in supported() if pair[2] == "frozen"}
-    assert {name for name, _ in retained} == set(UNLEARNERS)
-    assert frozen == {pair for pair in retained if issubclass(LEARNERS[pair[1]], MeanAndCountLearner)}
-    assert not any(learner == "imitation" for _, learner in frozen)
-
-
-SUPPORTED = supported()
-
-
 @pytest.mark.parametrize(
     ("unlearner", "learner", "penalty"),
-    # With frozen penalties both parts of the code run.
-    quick_only(
-        [case for case in SUPPORTED if case[1:] in [("lcb", "frozen"), ("imitation", "retained")]], SUPPORTED
-    ),
+    [
+        *((name, "lcb", "frozen") for name, kind in UNLEARNERS.items() if LCB().supports(kind.needs)),
+        ("rollback", "imitation", "retained"),
+        ("imitation_rollback", "imitation", "retained"),
+        pytest.param("tilt", "kl_lcb", "frozen", marks=pytest.mark.slow),
+    ],
 )
 @examples(15)
 @given(data=st.data())
