@@ -34,7 +34,7 @@ class Evaluation:
     datasets: int
     short_share: float
     blocks: FloatArray
-    interval: tuple[float, float] = (0.0, math.inf)
+    interval: tuple[float, float]
 
     @property
     def relative_error(self) -> float:

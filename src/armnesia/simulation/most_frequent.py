@@ -37,8 +37,8 @@ def most_frequent(model: DistributionModel, deleted: IntArray, default: int) -> 
         for arm in range(m):
             own = int(deleted[arm] + y)
             if own <= n and chances[arm][own] > _UNLIKELY:
-                rest = _at(before[arm], after[m - 1 - arm], n - own)
-                won[arm] += chances[arm][own] * rest
+                others = _convolved(before[arm], after[m - 1 - arm], n)
+                won[arm] += chances[arm][own] * others[n - own : n - own + 1].sum()
     won /= _poisson(n, 1.0)[n]
     won[default] += max(0.0, 1.0 - won.sum())  # nothing is left
     return np.asarray(won / won.sum())
@@ -55,7 +55,7 @@ def chance_of_at_least(model: DistributionModel, counts: IntArray) -> float:
         law = _poisson(model.n, share)
         law[: int(least)] = 0.0
         total = _convolved(total, law, model.n)
-    return float(total[model.n] / _poisson(model.n, 1.0)[model.n]) if len(total) > model.n else 0.0
+    return float(total[model.n :].sum() / _poisson(model.n, 1.0)[model.n])
 
 
 def products(model: DistributionModel) -> float:
@@ -83,11 +83,3 @@ def _core(law: FloatArray) -> tuple[int, FloatArray]:
     if not likely.size:
         return 0, np.zeros(1)
     return int(likely[0]), law[likely[0] : likely[-1] + 1]
-
-
-def _at(a: FloatArray, b: FloatArray, total: int) -> float:
-    """The law of the sum of two independent numbers, at one total."""
-    low, high = max(0, total - len(b) + 1), min(total, len(a) - 1)
-    if low > high:
-        return 0.0
-    return float(a[low : high + 1] @ b[total - high : total - low + 1][::-1])
