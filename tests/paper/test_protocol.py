@@ -7,7 +7,15 @@ import pytest
 
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.units import UNIT
-from armnesia.paper.protocol import REQUESTS, RUNS, TRAJECTORIES, _one_run, paper_protocol
+from armnesia.paper.protocol import (
+    BLOCKS,
+    REQUESTS,
+    RUNS,
+    TRAJECTORIES,
+    _one_run,
+    paper_protocol,
+    paper_protocol_shared,
+)
 from armnesia.paper.settings import DELTA, ENVIRONMENT, METHODS, Plan
 from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, DistributionModel, FixedSample, SeveralArms, evaluate_all
@@ -57,7 +65,7 @@ def test_the_mean_is_the_exact_value(name: str) -> None:
     half = exact_values(model, {arm: k // 2 for arm, k in deletions.items()}, gamma, names)
     for method in names:
         together = np.concatenate([run[method].blocks for run in runs])
-        assert together.size == RUNS * len(SEEDS)
+        assert together.size == BLOCKS * len(SEEDS)
         assert errors_off(together, truth[method]) < 4
         if name == "hard" and method in ("rollback", "gaussian"):
             assert errors_off(together, half[method]) > 4
@@ -120,27 +128,29 @@ def test_more_than_the_arm_has_takes_everything() -> None:
     assert (request.sums[..., 0] == whole.sums[..., 0])[everything].all()
 
 
-def test_its_standard_error_is_that_of_2000_trajectories() -> None:
-    """The oracle ignores the requests: its error is √(Var/2000), with the variance of the exact loss.
+def test_standard_errors_are_those_of_the_trajectories() -> None:
+    """The oracle ignores the requests: its error is √(Var/2000) with the variance of the exact loss.
 
-    The stated variance is averaged over 12 · 9 degrees of freedom: by the law of χ² a factor below ½ or
-    above 2 is a false alarm in 4·10⁻⁶. Rollback uses each trajectory five times, which is worth more than
-    once and less than five times. The planted fault: the variance of 10 000 independent requests is
-    rejected for the oracle.
+    If the ten runs share their 200 trajectories, it is √(Var/200). The stated variance has 99 degrees of
+    freedom: by the law of χ² a factor below 0.6 or above 1.6 is a false alarm in 2·10⁻⁴. Rollback uses each
+    trajectory several times, which is worth more than once. The planted fault: the variance of as many
+    independent requests is rejected for the oracle.
     """
     model = FixedSample.round_robin(1000, 5)
     methods = {name: METHODS[name] for name in ("oracle", "rollback")}
     case = ENVIRONMENT, model, SeveralArms({0: 80}), methods, Budget.from_gamma(0.5, delta=DELTA)
-    runs = [paper_protocol(*case, seed=seed) for seed in range(20, 32)]
     exact = evaluate_all(*case)
-    ratios = {}
-    for name, result in exact.items():
-        variance = float(result.probabilities @ ENVIRONMENT.gaps**2 - result.suboptimality**2)
-        stated = np.mean([run[name].standard_error ** 2 for run in runs])
-        ratios[name] = stated / (variance / (RUNS * TRAJECTORIES))
-    assert 0.5 < ratios["oracle"] < 2
-    assert not 0.5 < ratios["oracle"] * REQUESTS < 2
-    assert 1 / REQUESTS / 2 < ratios["rollback"] < 2
+    protocols = ((paper_protocol, RUNS * TRAJECTORIES), (paper_protocol_shared, TRAJECTORIES))
+    for protocol, trajectories in protocols:
+        found = protocol(*case, seed=20)
+        ratios = {}
+        for name, result in exact.items():
+            variance = float(result.probabilities @ ENVIRONMENT.gaps**2 - result.suboptimality**2)
+            ratios[name] = found[name].standard_error ** 2 / (variance / trajectories)
+            assert errors_off(found[name].blocks, result.suboptimality) < 5
+        assert 0.6 < ratios["oracle"] < 1.6
+        assert not 0.6 < ratios["oracle"] * REQUESTS < 1.6
+        assert 0.05 < ratios["rollback"] < 1.6
 
 
 def test_a_cell_runs_by_the_papers_protocol() -> None:
@@ -151,5 +161,5 @@ def test_a_cell_runs_by_the_papers_protocol() -> None:
         ENVIRONMENT, one.model, SeveralArms({0: 80}), {"oracle": None}, one.budget, seed=1
     )
     assert row["suboptimality"] == direct["oracle"].suboptimality
-    assert (row["protocol"], row["datasets"], len(row["blocks"])) == ("paper", RUNS * TRAJECTORIES, RUNS)
+    assert (row["protocol"], row["datasets"], len(row["blocks"])) == ("paper", RUNS * TRAJECTORIES, BLOCKS)
     assert other.rows()[0]["suboptimality"] != row["suboptimality"]

@@ -27,7 +27,7 @@ def test_one_part_writes_the_report_and_the_results(tmp_path: Path) -> None:
     assert found.files == tuple(tmp_path / name for name in ("report.html", "results.csv", "results.parquet"))
     assert "<h2>Table 2: imitation at C* = 1.3</h2>" in found.report.read_text(encoding="utf-8")
     assert {row["figure"] for row in read_csv(tmp_path / "results.csv")} == {"table2"}
-    assert steps == [("Table 2", done, 4) for done in (1, 2, 3, 4)]
+    assert steps == 2 * [("Table 2", done, 4) for done in (1, 2, 3, 4)]  # two readings of k
     assert found.claims == ()
 
 
@@ -41,7 +41,7 @@ def test_an_unknown_part_or_protocol_is_refused(tmp_path: Path) -> None:
 
 def test_a_part_is_one_file_named_by_its_key() -> None:
     files = {key: part.make_section.__module__.split(".")[2] for key, part in PARTS.items()}
-    figures = {"1": "figure_1", "2": "figure_2", "3": "figure_3", "table2": "table_2"}
+    figures = {"1": "figure_1", "2": "figure_2", "3": "figure_3", "table1": "table_1", "table2": "table_2"}
     assert files == {key: figures.get(key, key) for key in PARTS}
 
 

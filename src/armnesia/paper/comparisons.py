@@ -110,3 +110,12 @@ def with_error(value: float, error: float, digits: int = 5) -> str:
 def loss(row: Row, scale: float = 1.0, digits: int = 5) -> str:
     """The sub-optimality of a row as text, times a scale."""
     return with_error(scale * row["suboptimality"], scale * row["standard_error"], digits)
+
+
+def loss_or_limit(row: Row) -> str:
+    """The sub-optimality of a row as text; if it is too small for that, the limit that it is below.
+
+    >>> loss_or_limit({"suboptimality": 0.0, "standard_error": 4e-7, "high": 1.2e-6})
+    '< 1.2e-06'
+    """
+    return loss(row) if row["suboptimality"] >= 1e-5 else f"< {max(row['high'], 1e-12):.1e}"

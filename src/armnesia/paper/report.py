@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from armnesia.core.files import atomic_write
 from armnesia.core.version import __version__
-from armnesia.paper.section import FAILS, HOLDS, WITHIN_ERROR, Section, Table
+from armnesia.paper.section import DEPENDS, FAILS, HOLDS, WITHIN_ERROR, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERDICT_CLASSES = {HOLDS: "holds", WITHIN_ERROR: "nearly", FAILS: "fails"}
+VERDICT_CLASSES = {HOLDS: "holds", WITHIN_ERROR: "nearly", DEPENDS: "depends", FAILS: "fails"}
 """The style sheet's class for each verdict."""
 
 ABOUT = (
@@ -127,13 +127,13 @@ def _class(kind: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Whether a cell is empty, a number or a range; a comparison sign, an error and % are allowed.
+    """Whether a cell is empty, a number or a range; a comparison sign, an error, % and brackets are allowed.
 
-    >>> [_is_number(value) for value in (3, "≥ 76 %", "27.1–74.0 %", "0.012 ± 0.001", "", "about 3")]
+    >>> [_is_number(value) for value in (3, "≥ 76 %", "27.1–74.0 %", "0.012 ± 0.001", "(0.2)", "about 3")]
     [True, True, True, True, True, False]
     """
     number = r"[−+-]?\d[\d.,]*(e[+-]?\d+)?"
-    pattern = rf"([<>≤≥±]\s*)?{number}(\s*[–/±]\s*{number})*(\s*%)?"
+    pattern = rf"\(?([<>≤≥±]\s*)?{number}(\s*[–/±]\s*{number})*(\s*%)?\)?"
     return value in (None, "") or re.fullmatch(pattern, str(value)) is not None
 
 

@@ -12,7 +12,7 @@ from armnesia.core.files import atomic_write
 from armnesia.logs.files import parquet
 from armnesia.paper.beyond import beyond_section
 from armnesia.paper.bounds import bounds_section
-from armnesia.paper.claims.section import claims_section
+from armnesia.paper.claims import claims_section
 from armnesia.paper.dependent_requests import dependent_requests_section
 from armnesia.paper.figure_1 import figure_1_section
 from armnesia.paper.figure_2 import figure_2_section
@@ -24,6 +24,7 @@ from armnesia.paper.report import write_report
 from armnesia.paper.run import Progress, Run
 from armnesia.paper.section import Claim, Section
 from armnesia.paper.settings import Plan
+from armnesia.paper.table_1 import table_1_section
 from armnesia.paper.table_2 import table_2_section
 from armnesia.paper.tradeoff import tradeoff_section
 from armnesia.paper.year import year_section
@@ -46,6 +47,7 @@ PARTS: dict[str, Part] = {
     "1": Part("Figure 1", figure_1_section),
     "2": Part("Figure 2", figure_2_section),
     "3": Part("Figure 3", figure_3_section),
+    "table1": Part("Table 1", table_1_section),
     "table2": Part("Table 2", table_2_section),
     "bounds": Part("bounds", bounds_section),
     "phase": Part("phase", phase_section),

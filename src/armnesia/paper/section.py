@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HOLDS, WITHIN_ERROR, FAILS = "holds", "holds within sampling error", "does not hold"
+DEPENDS = "depends on the reading"
 
 
 @dataclass(frozen=True)

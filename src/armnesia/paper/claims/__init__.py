@@ -1,1 +1,0 @@
-"""The quantitative claims of the paper, checked."""
