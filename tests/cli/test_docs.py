@@ -132,6 +132,7 @@ EXAMPLES: list[tuple[str, str | None, tuple[object, ...]]] = [
     ("decide", " with `--signed`", ("--signed", *MANY)),
     ("copy", "", ("sqlite:///many.db", "sqlite:///moved.db")),
     ("research evaluate", "", ("--n", 100, "--deletions", 5)),
+    ("research sweep", "", ("--n", "100,200", "--deletions", 5, "--n-jobs", 1, "--out", "sweep")),
     ("research bounds", "", ("--n", 100, "--deletions", 5)),
     ("research levels", "", ("--max-count", 2)),
     ("research calibrate", "", BUDGET),

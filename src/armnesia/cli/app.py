@@ -92,6 +92,7 @@ GROUPS = {
         "Simulate, bound and calibrate unlearners; reproduce the paper.",
         {
             "evaluate": "research.evaluate",
+            "sweep": "research.sweep",
             "bounds": "research.bounds",
             "levels": "research.levels",
             "calibrate": "research.privacy",

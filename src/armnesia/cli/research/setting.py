@@ -75,7 +75,7 @@ def setting_options(
     return SettingOptions(
         model,
         n,
-        None if counts is None else tuple(_whole_numbers("--counts", counts)),
+        None if counts is None else tuple(whole_numbers("--counts", counts)),
         _deletions(arms, deletions),
         opt.make_budget(epsilon, delta, gamma),
         c_star,
@@ -106,7 +106,7 @@ def numbers(option: str, given: str) -> list[float]:
 
 
 def _deletions(arms: str, deletions: str) -> dict[int, int]:
-    which, counts = _whole_numbers("--arms", arms), _whole_numbers("--deletions", deletions)
+    which, counts = whole_numbers("--arms", arms), whole_numbers("--deletions", deletions)
     if len(counts) == 1:
         counts *= len(which)
     if len(counts) != len(which) or len(set(which)) != len(which):
@@ -116,7 +116,12 @@ def _deletions(arms: str, deletions: str) -> dict[int, int]:
     return dict(zip(which, counts, strict=True))
 
 
-def _whole_numbers(option: str, given: str) -> list[int]:
+def whole_numbers(option: str, given: str) -> list[int]:
+    """The whole numbers that an option lists.
+
+    >>> whole_numbers("--n", "1000,2000")
+    [1000, 2000]
+    """
     try:
         return [int(number) for number in given.split(",")]
     except ValueError:
