@@ -132,6 +132,14 @@ def test_evaluate_takes_a_learner_and_its_confidence(run: Any) -> None:
     assert run(*setting).json["learner"] == "lcb"
 
 
+def test_a_rare_loss_is_not_printed_as_0(run: Any) -> None:
+    setting = ("--model", "distribution", "--n", 900, "--c-star", 1.3, "--deletions", 580)
+    imitation = ("research", "evaluate", "--unlearner", "imitation_rollback", *setting)
+    assert "Sub-optimality 3.87e-05 ± 0 (exact)" in run(*imitation).out
+    few = run(*imitation, "--protocol", "sampled", "--datasets", 500, "--seed", 2)
+    assert "95 % interval: 0 to 0.00059" in few.out
+
+
 def test_evaluate_takes_an_assumed_share(run: Any) -> None:
     arguments = (
         "research",

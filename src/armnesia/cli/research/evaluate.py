@@ -84,10 +84,15 @@ def evaluate(
         {"unlearner": unlearner, "learner": of_learner.name, **result.to_dict()},
         as_json,
         table(f"{unlearner}: the released arm, over all data sets", ["arm", "mean", "probability"], rows),
-        f"Sub-optimality {result.suboptimality:.6f} ± {result.standard_error:.2g} ({_protocol(result)})",
+        f"Sub-optimality {_shown(result.suboptimality)} ± {result.standard_error:.2g} ({_protocol(result)})",
         *_interval_lines(result),
         *_short_lines(result),
     )
+
+
+def _shown(value: float) -> str:
+    """Six places, or three digits of a value that they would hide."""
+    return f"{value:.3g}" if 0 < value < 1e-4 else f"{value:.6f}"
 
 
 def _interval_lines(result: Evaluation) -> list[str]:
