@@ -129,5 +129,5 @@ def _picture(found: Losses) -> "Figure":
         )
         for epsilon in EPSILONS
     ]
-    note = f"M_f, N = {N}, k = {K} of the best arm in each decision, δ = {DELTA:g}; exact."
+    note = f"$M_f$, N = {N}, k = {K} of the best arm in each decision, δ = {DELTA:g}; exact."
     return picture_of_panels([panels], title="One person in many decisions", note=note, row_height=3.9)

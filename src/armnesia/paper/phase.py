@@ -247,4 +247,4 @@ def _place_for_name(region: Any) -> tuple[int, int] | None:
     # Framed, so that the border of the panel counts as a border; a name is wider than high.
     room = distance_transform_edt(np.pad(region, 1), sampling=(1 / rows, 0.3 / columns))[1:-1, 1:-1]
     place = np.unravel_index(int(room.argmax()), region.shape)
-    return (int(place[0]), int(place[1])) if room[place] > 0.045 else None
+    return (int(place[0]), int(place[1])) if room[place] > 0.035 else None

@@ -27,6 +27,8 @@ ABOUT = (
     " Where a claim of the paper does not hold, the page says so, and why."
 )
 
+MANY_COLUMNS = 8
+"""A table with more columns is set smaller, and its errors may stand below their values."""
 PIXELS_PER_INCH = 192
 """Pixels per inch of the embedded pictures: twice that of the page, for sharp screens and print."""
 
@@ -102,8 +104,9 @@ def _table(table: Table) -> str:
         f"<tr>{''.join(_cell(value, kind) for value, kind in zip(row, kinds, strict=True))}</tr>\n"
         for row in table.rows
     )
+    many = ' class="many"' if len(table.header) > MANY_COLUMNS else ""
     return (
-        f'<div class="wide"><table>\n{caption}<thead><tr>{header}</tr></thead>\n'
+        f'<div class="wide"><table{many}>\n{caption}<thead><tr>{header}</tr></thead>\n'
         f"<tbody>\n{rows}</tbody>\n</table></div>\n"
     )
 
@@ -119,7 +122,7 @@ def _cell(value: object, kind: str = "") -> str:
         kind = f"verdict {VERDICT_CLASSES[text]}"
     elif text and not kind and _is_number(text):
         kind = "unbroken"
-    return f"<td{_class(kind)}>{_text(text)}</td>"
+    return f"<td{_class(kind)}>{_text(text).replace('± ', '±&nbsp;')}</td>"
 
 
 def _class(kind: str) -> str:

@@ -103,6 +103,8 @@ def picture_of_panels(
                 {label: (looks[label], place / len(labels)) for place, label in enumerate(labels)},
             )
             axis.set_ylim(*limits[panel.scale_group])
+            if panel.y_log:
+                log_scale(axis, "y")
             if column and row[column - 1] and panel.y_name == row[column - 1].y_name:  # type: ignore[union-attr]
                 axis.set_ylabel("")
     add_legend(figure, title, note, [handle(label, looks[label]) for label in labels], legend_columns)
@@ -121,11 +123,10 @@ def _draw_panel(axis: Any, panel: Panel, looks: Mapping[str, tuple[Look, float]]
         if (error > 0).any():
             low = np.maximum(y - 2 * error, y / 2 if panel.y_log else -np.inf)
             axis.fill_between(curve.x, low, y + 2 * error, color=shown["color"], alpha=0.2, linewidth=0)
-    for letter, log in (("x", panel.x_log), ("y", panel.y_log)):
-        if log:
-            log_scale(axis, letter)
-    if not panel.x_log:
-        axis.locator_params(axis="x", nbins=6)
+    if panel.x_log:
+        log_scale(axis, "x")
+    else:
+        axis.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
     if panel.ceiling:
         _draw_ceiling(axis, *panel.ceiling)
     title_panel(axis, panel.title)
@@ -204,8 +205,8 @@ def log_scale(axis: Any, letter: str) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415 (an extra)
 
     axis.set(**{f"{letter}scale": "log"})
-    low, high = sorted(axis.dataLim.get_points()[:, "xy".index(letter)])
-    if high <= 300 * low:
+    low, high = axis.get_xlim() if letter == "x" else axis.get_ylim()
+    if high <= 500 * low:
         scale = getattr(axis, f"{letter}axis")
         scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
         scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
