@@ -26,9 +26,9 @@ def bounds(
     ] = "derived",
     as_json: opt.AsJson = False,
 ) -> None:
-    """Print every bound for a setting: the paper's and, for several arms, ours.
+    """Print every bound for a setting.
 
-    With the conditions that each bound needs.
+    The paper's and, for several arms, ours, with the conditions that each needs.
     """
     adaptive = as_in_the_paper(Adaptive, parameters)
     common: dict[str, Any] = {
