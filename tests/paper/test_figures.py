@@ -70,7 +70,7 @@ def test_a_quick_plan_is_a_part_of_the_whole_and_a_plan_reaches_every_cell() -> 
         (figure_1_section, figure_1_cells, 12, 4 * 5),
         (figure_2_section, figure_2_cells, 6, None),
         (figure_3_section, figure_3_cells, 12, None),
-        (table_2_section, table_2_cells, 0, 4 + 2),
+        (table_2_section, table_2_cells, 0, 4 + 2 + 2),
     ],
 )
 def test_a_section_shows_every_row_and_no_words_overlap(
