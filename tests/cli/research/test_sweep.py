@@ -7,7 +7,7 @@ import armnesia as am
 
 
 def test_a_sweep_has_the_rows_of_the_library_and_goes_on(run: Any, tmp_path: Path) -> None:
-    options = (
+    options: tuple[str, ...] = (
         "research",
         "sweep",
         "--unlearner",
