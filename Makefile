@@ -7,7 +7,7 @@ COVERAGE ?=
 # Compiled modules are kept, whatever the shell says: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup demo lint test test-slow test-all hard-test red-team house bench lock clean
+.PHONY: setup demo lint test test-slow test-all hard-test house bench lock clean
 
 setup: $(READY)
 
@@ -48,10 +48,6 @@ hard-test: setup
 		tests/paper/test_reproduce.py \
 		tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py \
 		tests/vault/test_benchmark.py tests/paper/claims/test_claims.py
-
-# Attacks on a vault: thousands of flipped bits, changed schemas and rows, replays, kills and errors of the disk.
-red-team: setup
-	$(BIN)/python -m tests.red_team
 
 # The import graph, the longest files and functions, and what the vault's commands call.
 house: setup

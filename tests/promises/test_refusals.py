@@ -108,3 +108,11 @@ def test_a_vault_that_another_process_writes_to_is_busy_and_not_broken(held: Dri
         database.change("ROLLBACK")
     assert refused.value.code == 75
     assert held.forget("eva").records == 1
+
+
+def test_a_vault_that_is_gone_is_not_made_anew_beside_its_keys(held: Driven) -> None:
+    held.place.path.unlink()
+    for again in (held.init, held.decisions, lambda: held.forget("eva")):
+        with pytest.raises(Refused):
+            again()
+    assert not held.place.path.exists()

@@ -29,7 +29,7 @@ def test_the_end_does_not_wait_for_a_writer_that_is_stuck(
         served.app.state.service.worker.write(hold)
         assert begun.wait(30)
         ended = time.monotonic()
-    assert time.monotonic() - ended < 10
+    assert time.monotonic() - ended < 50  # the writer would hold it up for 60
     go_on.set()
     assert served.app.state.service.worker.end(30)
 
@@ -40,12 +40,13 @@ def test_a_request_of_the_page_is_answered_before_the_end(
     """Also its certificates are opened, though nobody waits for the answer."""
     monkeypatch.setattr(forget_page, "_SECONDS_TO_WAIT", 0.0)
     with serving(sqlite_place) as served, at_the_page(served) as client:
-        previewed = client.preview(PEOPLE[0])
-        served.app.state.service.worker.write(lambda _: time.sleep(1.0))
+        previewed, go_on = client.preview(PEOPLE[0]), threading.Event()
+        served.app.state.service.worker.write(lambda _: go_on.wait(60))
         client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
         (session,) = served.app.state.sessions._sessions.values()
         ((_, job),) = session.jobs
         assert job.stage == "waiting"
+        go_on.set()
     assert (job.stage, len(job.certificates)) == ("done", 1)
 
 

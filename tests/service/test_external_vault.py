@@ -82,7 +82,7 @@ def elsewhere(sqlite_place: Place, log: ParquetStore, tmp_path: Path) -> Iterato
 def wait_for_answer(served: Served, id_: str) -> dict[str, Any]:
     """The status once the people of a request are forgotten, and the desk has looked at it again."""
     with served.place.open() as vault:
-        for _ in range(200):
+        for _ in range(2400):
             found = vault.subject_request(id_)
             if found is not None and found.sequence is not None:
                 break
@@ -121,7 +121,7 @@ def test_a_request_waits_for_the_retention_of_the_source(over_delta: Served) -> 
         (source,) = vault.source_erasures().sources
         assert (source.state, source.due is None) == ("logically deleted", False)
         over_delta.app.state.desk.wake.set()
-        for _ in range(200):
+        for _ in range(2400):
             if (stored := vault.subject_request(id_)) is not None and stored.purge_from:
                 break
             time.sleep(0.05)
@@ -208,7 +208,7 @@ def test_a_source_that_is_gone_is_named_by_its_number(served: Served, log: Parqu
     with served.http() as http:
         http.post("/v2/requests", json=body())
     with at_the_page(served, "admin") as page:
-        for _ in range(100):
+        for _ in range(2400):
             if "A source of the vault is gone" in (shown := page.get("/page/requests").text):
                 break
             time.sleep(0.05)
@@ -231,7 +231,7 @@ def test_a_source_with_damaged_rows_is_unreadable(served: Served, log: ParquetSt
 
 def wait_for_erasure(served: Served) -> SourceErasures:
     with served.client("reader") as client:
-        for _ in range(200):
+        for _ in range(2400):
             found = client.source_erasures()
             if found["last_run"] is not None and found["last_run"]["state"] != "running":
                 break

@@ -151,7 +151,7 @@ def test_what_is_kept_for_a_time_is_forgotten_without_another_request(sqlite_pla
         for answer in answers._answers[number].values():
             answer.until = 0.0
         sessions.now = lambda: time.monotonic() + IDLE + 1
-        for _ in range(200):
+        for _ in range(2400):
             if not answers._answers[number] and not sessions._sessions:
                 break
             time.sleep(0.05)

@@ -43,7 +43,7 @@ def lines() -> Iterator[io.StringIO]:
 
 def written(lines: io.StringIO, text: str, times: int = 1) -> str:
     """The log, once it has a text so often: the line of a request is written after its answer."""
-    for _ in range(500):
+    for _ in range(2400):
         if lines.getvalue().count(text) >= times:
             break
         time.sleep(0.01)

@@ -37,6 +37,7 @@ def deletions(place: Place) -> Counter[Any]:
         return Counter(entry.fields["commitment"] for entry in vault.ledger() if entry.kind == "forget")
 
 
+@pytest.mark.slow  # tests/promises kills a server after three requests
 def test_acknowledged_deletions_survive_a_kill(place: Place) -> None:
     token = fill(place, log=log_of(tuple(NAMES), 2))["operator"]
     acknowledged: dict[str, int] = {}

@@ -3,8 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from armnesia.core.errors import (
 )
 from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
-from armnesia.service.vault_worker import Gate, VaultWorker
+from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import ForgetRequest, Forgotten, Vault
 from tests.databases import Place
 from tests.service.servers import PEOPLE, fill, log_of
@@ -213,105 +212,6 @@ def test_a_vault_that_does_not_open_is_refused_at_once(sqlite_place: Place) -> N
         pass
 
 
-def test_erasure_is_complete_while_others_read(sqlite_place: Place) -> None:
-    """Readers of the same process are kept out while bytes leave the files."""
-    fill(sqlite_place, log=log_of(tuple(f"person {number}" for number in range(60))))
-    with VaultWorker(sqlite_place.open, Settings()) as worker, ThreadPoolExecutor(4) as pool:
-        ended = threading.Event()
-
-        def read() -> int:
-            number = 0
-            while not ended.is_set():
-                worker.read(lambda vault: vault.decisions()).result(60)
-                number += 1
-            return number
-
-        readers = [pool.submit(read) for _ in range(4)]
-        done = [worker.forget(request).result(60) for request in people(*range(30))]
-        ended.set()
-        assert sum(reader.result() for reader in readers) > 0
-        assert {result.erasure for result in done} == {"complete"}
-
-
-def test_erasures_that_another_process_held_back_are_completed_later(sqlite_place: Place) -> None:
-    fill(sqlite_place)
-    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as other:
-        with other._connection.reading():
-            result = worker.forget(ForgetRequest(users=[PEOPLE[0]])).result(60)
-            assert result.erasure == "pending"
-        number = result.certificate.body["sequence"]
-        for _ in range(100):
-            if worker.read(lambda vault: vault.pending_erasures().number).result(60) == 0:
-                break
-            threading.Event().wait(0.1)
-        assert worker.write(lambda vault: vault.certificate_of_entry(number)).result(60).erasure == "complete"
-
-
-class InTheGate:
-    """Threads that come in, and stay until they are let go; `order` has who came in."""
-
-    def __init__(self) -> None:
-        self.gate, self.order = Gate(), list[str]()
-        self._threads: list[threading.Thread] = []
-
-    def enter(self, name: str, way: Callable[[], AbstractContextManager[None]]) -> "Stay":
-        stay = Stay()
-
-        def come_in() -> None:
-            stay.asks.set()
-            with way():
-                self.order.append(name)
-                stay.entered.set()
-                assert stay.go.wait(30)
-
-        thread = threading.Thread(target=come_in, daemon=True)
-        thread.start()
-        self._threads.append(thread)
-        assert stay.asks.wait(30)
-        return stay
-
-    def join(self) -> None:
-        for thread in self._threads:
-            thread.join(30)
-            assert not thread.is_alive()
-
-
-class Stay:
-    def __init__(self) -> None:
-        self.asks, self.entered, self.go = threading.Event(), threading.Event(), threading.Event()
-
-
-def test_whoever_is_alone_is_alone() -> None:
-    """An open gate, or one that lets newcomers overtake, fails here."""
-    people, short = InTheGate(), 0.2
-    gate = people.gate
-    first, second = (people.enter(name, gate.shared) for name in ("first", "second"))
-    assert first.entered.wait(30)
-    assert second.entered.wait(30)  # together
-    alone = people.enter("alone", gate.alone)
-    assert not alone.entered.wait(short)
-    newcomer = people.enter("newcomer", gate.shared)
-    assert not newcomer.entered.wait(short)  # does not overtake
-    urgent = people.enter("urgent", partial(gate.shared, at_once=True))
-    assert urgent.entered.wait(30)  # may
-    for stay in (first, urgent):
-        stay.go.set()
-    assert not alone.entered.wait(short)
-    second.go.set()
-    assert alone.entered.wait(30)
-    another, late = (
-        people.enter("another", gate.alone),
-        people.enter("late", partial(gate.shared, at_once=True)),
-    )
-    for stay in (newcomer, another, late):
-        assert not stay.entered.wait(short)
-    for stay in (alone, newcomer, another, late):
-        stay.go.set()
-    people.join()
-    assert people.order[2:4] == ["urgent", "alone"]
-    assert sorted(people.order[4:]) == ["another", "late", "newcomer"]
-
-
 def test_other_work_is_done_in_its_order_and_to_the_end(filled: Place) -> None:
     done: list[int] = []
 
@@ -339,26 +239,6 @@ def test_the_facts_of_a_deletion_are_those_of_its_certificate(worker: VaultWorke
         assert vault.head == head
 
 
-@pytest.mark.slow
-def test_a_reader_of_another_process_stops_nobody(sqlite_place: Place) -> None:
-    """It holds erasure back for long; that is tried again, without waiting, until it succeeds."""
-    fill(sqlite_place)
-    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as other:
-        with other._connection.reading():
-            assert worker.forget(ForgetRequest(users=[PEOPLE[0]])).result(60).erasure == "pending"
-            ended, longest = time.monotonic() + 4, 0.0
-            while time.monotonic() < ended:
-                begun = time.monotonic()
-                worker.read(lambda vault: vault.head).result(60)
-                worker.write(lambda vault: vault.head).result(60)
-                longest = max(longest, time.monotonic() - begun)
-                time.sleep(0.05)
-            assert longest < 2
-            assert worker._pending
-        wait_until(lambda: not worker._pending)
-        assert erased_through(sqlite_place) == worker.read(lambda vault: vault.head.sequence).result(60)
-
-
 def erased_through(place: Place) -> int:
     with place.open() as vault, vault._connection.reading() as transaction:
         return transaction.state.erased_through
@@ -370,17 +250,6 @@ def wait_until(is_so: Callable[[], bool]) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("it did not come about within 30 seconds")
-
-
-def test_erasures_that_were_pending_before_the_start_are_completed(sqlite_place: Place) -> None:
-    fill(sqlite_place)
-    with sqlite_place.open() as other:
-        with other._connection.reading():
-            with sqlite_place.open() as vault:
-                number = vault.forget(users=[PEOPLE[0]]).certificate.body["sequence"]
-            worker = VaultWorker(sqlite_place.open, Settings()).__enter__()
-        wait_until(lambda: erased_through(sqlite_place) == number)
-        assert worker.end(30)
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
@@ -469,51 +338,3 @@ def test_requests_that_are_answered_one_by_one_are_alone_and_completed(
         assert alone == [True] * 4
         number = answers[-1].result().certificate.body["sequence"]
         wait_until(lambda: erased_through(sqlite_place) == number)
-
-
-def test_small_things_do_not_wait_for_those_who_read(worker: VaultWorker) -> None:
-    """Nor for a deletion that waits for them."""
-    go_on = threading.Event()
-    for _ in range(8):
-        worker.read(lambda _: go_on.wait(30))
-    answer = worker.forget(people(1)[0])
-    assert len(worker.look(lambda vault: vault.tokens()).result(10)) == 3
-    assert not answer.done()
-    go_on.set()
-    assert answer.result(60).held == 1
-
-
-def test_ending_does_not_wait_for_ever(filled: Place) -> None:
-    worker = VaultWorker(filled.open, Settings(waiting=2)).__enter__()
-    held = Held(worker)
-    answers = [worker.forget(request) for request in people(1, 2)]
-    begun = time.monotonic()
-    assert not worker.end(0.5)
-    assert time.monotonic() - begun < 5
-    with pytest.raises(Problem, match="too-busy"):
-        worker.write(lambda vault: vault.head)
-    held.release()
-    assert all(isinstance(result, Forgotten) for result in results(answers))
-    assert worker.end(30)
-
-
-def test_a_deletion_does_not_wait_for_whoever_reads_for_long(sqlite_place: Place) -> None:
-    """What it deletes leaves the files after the reader."""
-    fill(sqlite_place)
-    with VaultWorker(sqlite_place.open, Settings()) as worker:
-        go_on, begun = threading.Event(), threading.Event()
-
-        def read(vault: Vault) -> None:
-            with vault._connection.reading():
-                begun.set()
-                assert go_on.wait(60)
-
-        reading = worker.read(read)
-        assert begun.wait(30)
-        result = worker.forget(ForgetRequest(users=[PEOPLE[0]])).result(30)
-        assert (result.held, result.erasure, reading.done()) == (1, "pending", False)
-        assert (
-            worker.read(lambda vault: vault.head.sequence).result(30) == result.certificate.body["sequence"]
-        )
-        go_on.set()
-        wait_until(lambda: erased_through(sqlite_place) == result.certificate.body["sequence"])

@@ -19,15 +19,12 @@ from armnesia.vault.erasure_target import ErasureTarget
 from tests.databases import fresh_place
 from tests.vault.crash_batches import BATCH_ROWS, BatchCrashes, Filling, Kind
 from tests.vault.crash_driver import ACTIONS, Crashes, half_done, not_once
-from tests.vault.crash_new_vaults import KINDS as NEW_VAULTS
-from tests.vault.crash_new_vaults import NewVaultCrashes
 from tests.vault.forked_children import nursery
 from tests.vault.plain_vault import PlainVault, Record, columns_of
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
 KILLS = {"sqlite": 320 if LONG else 12, "postgresql": 120 if LONG else 8}
 KILLS_IN_BATCHES = {"sqlite": 240 if LONG else 6, "postgresql": 120 if LONG else 4}
-KILLS_OF_NEW_VAULTS = {"sqlite": 120 if LONG else 12, "postgresql": 60 if LONG else 6}
 KILLS_OF_ONE = 5 if LONG else 2
 A_VAULT_LASTS = 20
 KINDS: tuple[tuple[str, Penalty, tuple[str, ...]], ...] = (
@@ -102,22 +99,6 @@ def test_an_ingest_that_is_killed_between_its_commits_leaves_whole_batches(
     print(
         f"{database}: {crashes.kills} kills in {time.perf_counter() - started:.0f} s; so many batches were"
         f" there afterwards, so often: {dict(sorted(crashes.left.items()))}"
-    )
-
-
-@pytest.mark.slow
-def test_a_successor_or_a_copy_is_whole_or_not_there_when_the_process_is_killed(
-    database: str, tmp_path: Path
-) -> None:
-    started = time.perf_counter()
-    with nursery("tests.vault.crash_new_vaults") as children:
-        crashes = NewVaultCrashes(database, children, random.Random(11), tmp_path)
-        for kind in NEW_VAULTS:
-            crashes.kill(kind, KILLS_OF_NEW_VAULTS[database] // len(NEW_VAULTS))
-    assert crashes.kills == KILLS_OF_NEW_VAULTS[database]
-    print(
-        f"{database}: {crashes.kills} kills in {time.perf_counter() - started:.0f} s; what was left:"
-        f" {dict(sorted(crashes.left.items()))}"
     )
 
 

@@ -1,11 +1,5 @@
 """Ctrl-C during an ingest: the command ends, says what is in the vault, and can be run again."""
 
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,50 +11,13 @@ from armnesia.cli.vault import ingest as vault_ingest
 from armnesia.logs import CHUNK
 from armnesia.vault import Vault
 
-ROWS = 200_000
 INGEST = ("ingest", "log.csv", "--user-column", "user")
-PATIENCE = 60  # seconds until a command that does not stop is killed
 
 
 @pytest.fixture(autouse=True)
 def vault(run: Any, folder: Path) -> None:
-    """An empty vault, and a log that takes a while to ingest."""
-    Path("log.csv").write_text("action,reward,user\n" + "A,1,ann\nB,0,bob\n" * (ROWS // 2))
+    """An empty vault."""
     assert run("init", "--actions", "A,B").code == 0
-
-
-def is_being_written(vault: str) -> bool:
-    """Whether another process is in a writing transaction."""
-    database = sqlite3.connect(vault, timeout=0, isolation_level=None)
-    try:
-        database.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError:
-        return True
-    finally:
-        database.close()
-    return False
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of processes are POSIX")
-def test_an_interrupted_ingest_leaves_nothing(run: Any) -> None:
-    before = run("status", "--json").json
-    command = "import sys; from armnesia.cli.main import main; main(sys.argv[1:])"
-    process = subprocess.Popen([sys.executable, "-c", command, *INGEST], stderr=subprocess.PIPE, text=True)
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while not is_being_written("vault.db") and time.monotonic() < deadline:
-            assert process.poll() is None, "the ingest ended before it could be interrupted"
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, printed = process.communicate(timeout=PATIENCE)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    assert process.returncode == 130
-    assert printed == "armnesia: interrupted; nothing was ingested\n"
-    assert run("status", "--json").json == before
-    assert run("verify").code == 0
 
 
 @contextmanager

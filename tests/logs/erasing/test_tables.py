@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -628,22 +628,39 @@ def test_names_are_in_no_log_of_the_server(postgres: PostgresStore) -> None:
         for setting in ("log_statement = 'all'", "log_parameter_max_length = -1"):
             connection.execute(f"ALTER SYSTEM SET {setting}")
         connection.execute("SELECT pg_reload_conf()")
+
+    def logged() -> bytes:
+        files = [path for path in Path(folder).parent.rglob("*log*") if path.is_file()]
+        return b"\0".join(path.read_bytes() for path in files if "pg_wal" not in path.parts)
+
+    def wait_until(is_so: Callable[[], bool]) -> None:
+        until = time.monotonic() + 120
+        while not is_so():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    def is_logging() -> bool:
+        with postgres.connected() as connection:
+            return bool(connection.execute("SHOW log_statement").fetchone() == ("all",))
+
+    deleted = f'DELETE FROM "{postgres.schema}"'.encode()
     try:
-        time.sleep(0.5)
+        wait_until(is_logging)
         marker = name_of(77)
         with postgres.connected() as connection:
             connection.execute(f"SELECT count(*) FROM {postgres.schema}.clicks WHERE page = %s", (marker,))
         erase(postgres, People.named([name_of(1), name_of(2)], UserType.TEXT))
-        time.sleep(0.5)
-        logs = [path for path in Path(folder).parent.rglob("*log*") if path.is_file()]
-        text = b"\0".join(path.read_bytes() for path in logs if "pg_wal" not in path.parts)
+        with postgres.connected() as connection:
+            connection.execute("SELECT 'the end of the erasure'")
+        wait_until(lambda: b"the end of the erasure" in logged())
+        text = logged()
     finally:
         with postgres.connected() as connection:
             for setting in ("log_statement", "log_parameter_max_length"):
                 connection.execute(f"ALTER SYSTEM RESET {setting}")
             connection.execute("SELECT pg_reload_conf()")
     assert marker.encode() in text, "the log is read, and has parameters"
-    assert f'DELETE FROM "{postgres.schema}"'.encode() in text
+    assert deleted in text
     assert name_of(1).encode() not in text
     assert name_of(2).encode() not in text
 

@@ -211,7 +211,7 @@ def test_what_is_in_the_way_of_a_request_is_said(sqlite_place: Place, tmp_path: 
         at_the_page(served) as client,
     ):
         http.post("/v2/requests", json=body(subject_identities=[identity("CEM-4711")]))
-        for _ in range(100):
+        for _ in range(2400):
             text = client.get("/page/requests").text
             if "records under a nearly equal spelling" in text:
                 break

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.vault import Certificate, CertificateCheck, Head, Keyring, LedgerCopy, PublicKeys, Vault
+from armnesia.vault import Head, Keyring, LedgerCopy, PublicKeys, Vault
 from armnesia.vault.ledger.certificate import CertificateDraft
 from armnesia.vault.ledger.certificate_check import HEAD_ALONE, INTEGRITY_ONLY, KEYS_WITHOUT_RANGES
 from armnesia.vault.ledger.ledger import Entry
 from tests.databases import Place
 from tests.vault.forging import about_another_entry, sign_again, terms_of
-from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 from tests.vault.raw_vaults import change, filled, reader_of
 
 LATER = "2027-06-01T12:00:00.000000Z"
@@ -305,68 +304,6 @@ def test_what_belongs_to_another_vault_or_is_too_old_is_refused(
     )
     assert wrong.verify(list(keys)) == []
     assert wrong.verify(keys) == ["the certificate says that its signing key is 1; it is 2"]
-
-
-def old_certificate(sequence: int) -> Certificate:
-    """A certificate of the first release, as it is stored in that vault."""
-    ((body, signature),) = [
-        (body, signature)
-        for number, body, signature, *_ in FIRST_RELEASE["rows"]["certificate"]
-        if number == sequence
-    ]
-    return Certificate.from_stored(body, bytes.fromhex(signature["hex"]))
-
-
-def test_certificates_of_the_first_release_are_valid_as_far_as_can_be_said(
-    sqlite_place: Place, tmp_path: Path
-) -> None:
-    """Key 1 signed entries 2 to 4, key 2, in use since entry 6, entry 7; nothing says when."""
-    put_old_vault(sqlite_place, FIRST_RELEASE)
-    retired, in_use, stolen = old_certificate(2), old_certificate(7), keys_of(sqlite_place)
-    with sqlite_place.open() as vault:
-        keys, ledger = vault.public_keys(), copy_of(vault, tmp_path)
-        assert [(key.first_entry, key.last_entry) for key in keys.keys] == [(1, 5), (6, None)]
-        for certificate in (retired, in_use):
-            for given in (keys, list(keys)):
-                assert certificate.verify(given) == []
-                assert certificate.verify(given, ledger=ledger, head=vault.head) == []
-            assert any("of armnesia 0.1.0" in note for note in certificate.check(keys).notes)
-        assert in_use.verify(keys, ledger=ledger) == []
-        # Its rotation is not signed with the new key, so the ledger needs a head, or another rotation.
-        assert any("can make another ledger" in problem for problem in retired.verify(keys, ledger=ledger))
-        assert any("fix the words" in note for note in retired.check(keys).notes)
-        # A retired key must have been in use at its entry or later.
-        late = sign_again(in_use, stolen)
-        assert late.verify(keys) == [
-            "the certificate's entry 7 is later than its key 1, which signed from entry 1 to entry 5"
-        ]
-        vault.rotate_signing_key()
-        keys, ledger = vault.public_keys(), copy_of(vault, tmp_path)
-        assert retired.verify(keys, ledger=ledger) == in_use.verify(keys, ledger=ledger) == []
-        again = vault.certificate(users=["user-1"])
-        assert again.body["sequence"] == 2
-        assert again.body["signing_key"]["version"] == 3
-        checked = again.check(keys, ledger=ledger)
-        assert checked == CertificateCheck((), (), True, True, again.summary())
-        assert vault.verify().problems == ()
-
-
-def test_words_of_the_first_release_are_not_signed_again(sqlite_place: Place) -> None:
-    """Somebody with a retired key puts other words into the table: the vault must not sign them anew."""
-    put_old_vault(sqlite_place, FIRST_RELEASE)
-    claims = {"forgotten": "everything", "level": "perfect", "guarantee": "no copy exists"}
-    forged = sign_again(old_certificate(2), keys_of(sqlite_place), claims=claims)
-    with sqlite_place.open() as vault:
-        change(
-            vault,
-            "UPDATE certificate SET body = ?, signature = ? WHERE sequence = 2",
-            forged.text,
-            forged.signature,
-        )
-        found = vault.certificate(users=["user-1"])
-        assert found.body["claims"] != claims
-        assert "bit for bit" in found.body["claims"]["forgotten"]
-        assert found.verify(vault.public_keys()) == []
 
 
 def test_a_stored_certificate_outside_the_range_of_its_key_is_a_problem(rotated: Vault) -> None:

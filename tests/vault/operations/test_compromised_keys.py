@@ -10,8 +10,7 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault import Certificate, Keyring, LedgerCopy, Vault
 from tests.databases import Place
 from tests.vault.forging import sign_again
-from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
-from tests.vault.raw_vaults import Snapshot, change, filled, values
+from tests.vault.raw_vaults import Snapshot, change, filled
 
 
 def exported(vault: Vault, folder: Path) -> tuple[LedgerCopy, dict[int, Certificate]]:
@@ -153,36 +152,6 @@ def test_a_thief_who_can_also_write_the_table_gets_nothing_signed_again(place: P
         assert version_of(again) == 2
         assert again.body["issued"] > "2026"
         assert again.body["claims"] == honest.body["claims"]
-
-
-def test_certificates_of_the_first_release_are_refused_once_their_key_is_compromised(
-    place: Place, tmp_path: Path
-) -> None:
-    """They do not say when they were signed, and their entries do not fix their words."""
-    put_old_vault(place, FIRST_RELEASE)
-    with place.open() as vault:
-        old = dict(values(vault, "SELECT sequence, body FROM certificate"))
-        signatures = dict(values(vault, "SELECT sequence, signature FROM certificate"))
-        certificates = {
-            number: Certificate.from_stored(body, signatures[number]) for number, body in old.items()
-        }
-        assert {number: version_of(one) for number, one in certificates.items()} == {2: 1, 3: 1, 4: 1, 7: 2}
-        vault.rotate_signing_key(compromised_since=5)  # the last entry of key 1
-        assert vault.status().to_reissue == 4
-        ledger, _ = exported(vault, tmp_path)
-        for number, one in certificates.items():
-            version = version_of(one)
-            assert one.verify(vault.public_keys(), ledger=ledger, head=vault.head) == [
-                must_be_reissued(version, 5)
-            ], number
-        again = vault.certificate(users=["user-1"])
-        assert again.verify(vault.public_keys(), ledger=ledger) == []
-        # Issued at an entry before the theft, but of an entry that does not fix the words: refused as well.
-        keys = Keyring.read(place.keys)
-        backdated = sign_again(again, keys, issued_at_head=str(vault.ledger()[2].head))
-        *_, problem = backdated.verify(vault.public_keys(), ledger=ledger)
-        assert "the ledger does not fix the words of this one" in problem
-        assert vault.verify().holds
 
 
 def test_a_restored_vault_keeps_words_keys_and_the_count(place: Place, tmp_path: Path) -> None:

@@ -20,10 +20,8 @@ from armnesia.vault.ledger.export_file import ExportFile
 from armnesia.vault.operations import export, restore
 from armnesia.vault.state.connection import open_vault
 from tests.databases import Place
-from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 from tests.vault.raw_vaults import Snapshot, arms, dumped, filled
 
-FIRST_EXPORT = Path(__file__).parent / "data" / "export-0.1.0.json"
 KEYS = {"schema", "code", "vault", "configuration", "head", "public_keys", "ledger", "certificates"}
 FOR_RESTORE = {"digest_key", "suppressed", "requests", "trees", "seal"}
 
@@ -86,19 +84,6 @@ def test_a_vault_without_forgotten_people_is_exported_too(place: Place, tmp_path
         with ExportFile.opened(tmp_path / "export.json", vault._connection.all_keys) as found:
             assert [list(rows()) for rows in (found.suppressed, found.requests, found.trees)] == [[], [], []]
             assert [sequence for sequence, *_ in found.ledger()] == [1]
-
-
-def test_an_export_of_the_first_release_restores_its_vault(place: Place, tmp_path: Path) -> None:
-    put_old_vault(place, FIRST_RELEASE)
-    written = FIRST_EXPORT.read_text(encoding="utf-8")
-    assert written.count("\n") == 1  # that release wrote everything on one line
-    copy = private(tmp_path / "export.json", written)
-    assert Vault.restore(place.url, copy, keys=place.keys).replayed == 0
-    with place.open() as vault:
-        assert vault.verify().problems == ()
-        assert vault.certificate(users=["user-1"]).verify(vault.public_keys()) == []
-        assert vault.forget(users=["user-1"]).repeated
-        assert vault.export(copy, for_restore=True).entries == vault.head.sequence  # in its place
 
 
 def _sorted_backwards(document: dict[str, Any]) -> str:

@@ -16,7 +16,6 @@ from armnesia.logs import Source, open_source
 from armnesia.vault import Configuration, Ingested, Vault
 from armnesia.vault.state.source_remarks import SourceRemarks
 from tests.databases import Place
-from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 
 PEOPLE = 30
 ROLES: dict[str, Any] = {"action": "version", "reward": "retention_7", "user": "userid"}
@@ -64,19 +63,6 @@ def test_names_that_read_like_booleans_stay_names(sqlite_place: Place) -> None:
     with sqlite_place.create(Configuration(actions=("A",), user_type=UserType.TEXT)) as vault:
         assert vault.ingest(log).added == 2
         assert vault.forget(users=["true"]).records == 1
-
-
-def test_a_vault_of_an_earlier_version_knows_its_rows_as_before(sqlite_place: Place) -> None:
-    put_old_vault(sqlite_place, FIRST_RELEASE)
-    with sqlite_place.open() as vault:
-        assert not vault.configuration.plain_booleans
-        assert not vault.configuration.plain_decimals
-        assert not {"plain_booleans", "plain_decimals"} & vault.configuration.to_dict().keys()
-        vault.change_policy(beyond="rollback")
-        assert vault.verify().holds
-    made = Configuration(actions=("A",)).to_dict()
-    assert made["plain_booleans"] is True
-    assert made["plain_decimals"] is True
 
 
 def renamed(log: pd.DataFrame) -> pd.DataFrame:

@@ -29,7 +29,6 @@ from armnesia.vault.state import first_source
 from armnesia.vault.state.external_records import ExternalRecords
 from armnesia.vault.state.source_lookup import SourceLookup
 from tests.databases import Place, fresh_place
-from tests.vault.operations.test_upgrade import FIRST_RELEASE, put_old_vault
 from tests.vault.raw_vaults import Snapshot, change, dumped, values
 
 INTEGER, TEXT, EXACT = UserType.INTEGER, UserType.TEXT, UserType.EXACT
@@ -424,26 +423,6 @@ def test_before_the_type_is_fixed_only_names_that_any_type_spells_alike_are_take
         assert vault.ingest(write(tmp_path / "more.csv", ["1.0", "3"]), user="user").suppressed == 1
         assert vault.forget(users=["1", "2"]).held == 1
         assert vault.verify().holds
-
-
-def test_a_vault_of_an_earlier_version_compares_names_exactly(place: Place) -> None:
-    put_old_vault(place, FIRST_RELEASE)
-    with place.open() as vault:
-        assert vault.configuration.user_type is EXACT
-        assert "user_type" not in vault.configuration.to_dict()
-        log = {
-            "action": ["A", "B", "A"],
-            "reward": [1, 0, 1],
-            "who": ["1.0", " ann", NFD],
-            "id": ["x", "y", "z"],
-        }
-        with pytest.warns(UserWarning, match="user column 'who' looks like integers that became floats"):
-            assert vault.ingest(log, user="who", id="id").user_type_fixed is None
-        refused(vault, {"1": ("1.0",)}, users=[1])
-        refused(vault, {"ann": (" ann",), NFC: (NFD,)}, users=["ann", NFC])
-        refused(vault, {"USER-5": ("user-5",)}, users=["USER-5"])
-        assert vault.forget(users=["1.0", " ann", NFD]).records == 3
-        assert vault.verify().problems == ()
 
 
 @modes
