@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import DamagedDatabaseError
-from armnesia.service import running
 from armnesia.service.problems import problem_of
 from armnesia.vault import Vault
 from armnesia.vault.ledger.pinned_head import PinnedHead
@@ -117,85 +116,3 @@ def test_a_vault_without_open_files_is_one_to_try_again(
         assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 201
     told = problem_of(OSError(errno.EMFILE, "Too many open files"))
     assert (told.status, told.kind, told.retry_after) == (503, "out-of-files", 1)
-
-
-@pytest.mark.parametrize("is_finished", [False, True])
-@pytest.mark.parametrize("hours", [0.0, 24.0])
-def test_damage_that_a_request_meets_is_told_until_a_verification_has_passed(
-    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, hours: float, is_finished: bool
-) -> None:
-    """Health itself reads little of the file, and verifications are a day apart."""
-    monkeypatch.setattr(running, "_SECONDS_TO_VERIFY_AGAIN", 2.0)
-    forget_many, verify, verified = Vault.forget_many, Vault.verify, list[float]()
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise DamagedDatabaseError("the vault is damaged")
-
-    def count(vault: Vault, **named: Any) -> Any:
-        verified.append(time.monotonic())
-        return verify(vault, **named)
-
-    def find_problems(vault: Vault, **named: Any) -> Any:
-        return replace(verify(vault, **named), problems=("the tables are damaged",))
-
-    monkeypatch.setattr(Vault, "verify", count)
-    with (
-        serving(sqlite_place, settings=replace(SETTINGS, verify_hours=hours)) as served,
-        served.http() as http,
-    ):
-        if hours:
-            wait_for(lambda: http.get("/health").json()["verified"] is not None)
-        assert http.get("/health").json()["status"] == "ok"
-        monkeypatch.setattr(Vault, "verify", find_problems if is_finished else fail)
-        monkeypatch.setattr(Vault, "forget_many", fail)
-        assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 503
-        found = http.get("/health")
-        assert found.status_code == 503
-        assert (found.json()["status"], found.json()["database"]) == ("failing", "vault-unreadable")
-        wait_for(lambda: (http.get("/health").json()["verified"] or {}).get("holds") is False)
-        before = len(verified)
-        monkeypatch.setattr(Vault, "verify", count)
-        monkeypatch.setattr(Vault, "forget_many", forget_many)
-        wait_for(lambda: http.get("/health").status_code == 200)
-        assert len(verified) > before
-        assert http.get("/health").json()["database"] == "ok"
-
-
-def test_damage_met_again_and_again_begins_no_verification_after_another(
-    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    verify, verified = Vault.verify, list[float]()
-
-    def fail(*_: Any, **__: Any) -> Any:
-        raise DamagedDatabaseError("the vault is damaged")
-
-    def count(vault: Vault, **named: Any) -> Any:
-        verified.append(time.monotonic())
-        return verify(vault, **named)
-
-    monkeypatch.setattr(Vault, "verify", count)
-    with serving(sqlite_place) as served, served.http() as http:
-        before = len(verified)
-        monkeypatch.setattr(Vault, "forget_many", fail)
-        for _ in range(20):
-            assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 503
-            time.sleep(0.05)
-        assert http.get("/health").json()["status"] == "failing"
-        assert len(verified) <= before + 1
-
-
-def test_six_pages_of_zeros_are_noticed_without_waiting_for_the_next_verification(
-    sqlite_place: Place,
-) -> None:
-    with (
-        serving(sqlite_place, settings=replace(SETTINGS, verify_hours=24.0)) as served,
-        served.http() as http,
-    ):
-        wait_for(lambda: http.get("/health").json()["verified"] is not None)
-        path = sqlite_place.url.removeprefix("sqlite:///")
-        with open(path, "r+b") as file:
-            file.seek(3 * 4096)
-            file.write(bytes(6 * 4096))
-        assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 503
-        assert http.get("/health").status_code == 503
-        wait_for(lambda: (http.get("/health").json().get("verified") or {}).get("holds") is False)

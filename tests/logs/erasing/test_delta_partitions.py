@@ -13,6 +13,8 @@ import pytest
 from armnesia.logs.erasing import People, SourceState
 from tests.logs.erasing.stores import DeltaStore
 
+pytestmark = pytest.mark.slow  # test_every_kind.py and tests/promises erase every kind quickly
+
 PEOPLE = People.named(["ann"])
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "texts": (pa.string(), ["it's", "a\\b", '"q"', "2026-01-02", " x ", "NULL", "%", None]),

@@ -176,24 +176,6 @@ def test_views_and_virtual_tables_of_sqlite_are_refused(sqlite: SqliteStore) -> 
             open_eraser(open_sqlite(sqlite, table))
 
 
-def test_a_write_ahead_log_of_sqlite_is_purged(sqlite: SqliteStore) -> None:
-    sqlite.append(made_rows(0))
-    with closing(sqlite3.connect(sqlite.path)) as reader:
-        reader.execute("PRAGMA journal_mode = WAL")
-        reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM clicks").fetchall()
-        plan = sqlite.eraser().plan(PEOPLE)
-        assert plan is not None
-        sqlite.eraser().apply(plan, PEOPLE)
-        held = sqlite.eraser().purge(plan, PEOPLE)
-        assert held.state == SourceState.LOGICALLY_DELETED
-        assert "until others stop reading it" in held.remains[0]
-        reader.execute("COMMIT")
-        assert sqlite.eraser().purge(plan, PEOPLE).state == SourceState.PURGED
-        gone = needles(row for row in made_rows(0) if row[0] == name_of(1))
-        assert found_in(sqlite.contents(), gone) == set()
-
-
 def test_a_database_that_others_write_to_is_refused_in_a_sentence(
     sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -943,35 +925,6 @@ def test_a_constraint_of_postgres_that_names_somebody_is_told(postgres: Postgres
             f"CREATE TABLE {postgres.schema}.heavy (CHECK (\"user\" = '{name_of(1)}'))"
             f" INHERITS ({postgres.schema}.clicks)"
         )
-    assert_named(purged(postgres, PEOPLE))
-    assert purged(postgres, People.named([name_of(2)])).state == SourceState.PURGED
-
-
-@pytest.mark.parametrize(
-    "definition",
-    [
-        "COMMENT ON TABLE {schema}.clicks IS 'such as {name}'",
-        "COMMENT ON COLUMN {schema}.clicks.\"user\" IS 'such as {name}'",
-        'ALTER TABLE {schema}.clicks ADD COLUMN "of {name}" integer',
-        "ALTER TABLE {schema}.clicks ADD COLUMN kind integer DEFAULT length('{name}')",
-        "CREATE TYPE {schema}.people AS ENUM ('x', '{name}');"
-        " ALTER TABLE {schema}.clicks ADD COLUMN other {schema}.people[]",
-        "CREATE DOMAIN {schema}.people AS text CHECK (VALUE <> '{name}');"
-        " ALTER TABLE {schema}.clicks ADD COLUMN other {schema}.people",
-        'CREATE INDEX "of {name}" ON {schema}.clicks (action)',
-        "CREATE POLICY hidden ON {schema}.clicks USING (\"user\" <> '{name}')",
-        'CREATE POLICY "of {name}" ON {schema}.clicks USING (true)',
-        "CREATE VIEW {schema}.heavy AS SELECT * FROM {schema}.clicks WHERE \"user\" = '{name}'",
-        "CREATE RULE heavy AS ON INSERT TO {schema}.clicks WHERE new.\"user\" = '{name}' DO INSTEAD NOTHING",
-        'CREATE TABLE {schema}."of {name}" () INHERITS ({schema}.clicks)',
-    ],
-)
-def test_what_the_catalogue_of_postgres_says_of_somebody_is_told(
-    postgres: PostgresStore, definition: str
-) -> None:
-    postgres.with_parts(2)
-    with psycopg.connect(postgres_url(), autocommit=True) as connection:
-        connection.execute(definition.format(schema=postgres.schema, name=name_of(1)))
     assert_named(purged(postgres, PEOPLE))
     assert purged(postgres, People.named([name_of(2)])).state == SourceState.PURGED
 

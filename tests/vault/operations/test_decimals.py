@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.core.errors import SimilarNameError, VaultError
+from armnesia.core.errors import SimilarNameError
 from armnesia.logs import read_log
-from armnesia.vault import EXTERNAL, MANAGED, Configuration, Vault
+from armnesia.vault import EXTERNAL, MANAGED, Configuration
 from tests.databases import Place, fresh_place, postgres_url
 from tests.logs.lakes.tables import write_delta
 
@@ -84,44 +84,6 @@ def test_a_person_is_forgotten_with_every_number_of_zeros(
         assert vault.verify().holds
 
 
-@modes
-@pytest.mark.parametrize("kind", ["parquet", "postgresql"])
-def test_an_older_vault_keeps_the_texts_that_it_holds(
-    kind: str, mode: str, sqlite_place: Place, tmp_path: Path
-) -> None:
-    """Its rows are found again, and whoever was forgotten by the older text stays out."""
-    log = stored(kind, tmp_path, ["1.5000", "2.2500", "3.0000"])
-    as_written = ["1.5000", "2.2500", "3"]
-    with sqlite_place.create(old_configuration(mode=mode, by=("segment",))) as vault:
-        assert "plain_decimals" not in vault.configuration.to_dict()
-        chosen: dict[str, Any] = log | {"where": "segment in ('1.5000', '2.2500', '3')"}
-        order: dict[str, Any] = {"ordered_by": "segment"} if mode == EXTERNAL and "table" in log else {}
-        assert vault.ingest(user="user", **chosen, **order).added == 3
-        assert [key["segment"] for key in vault.decisions().keys] == as_written
-        with pytest.raises(
-            SimilarNameError, match=r"the vault holds rows of '1\.5000', which may be user '1\.5'"
-        ):
-            vault.forget(users=[Decimal("1.5")])
-        assert vault.forget(users=["1.5000"]).records == 1
-        done = vault.ingest(user="user", **chosen)
-        expected = (0, 0, 0) if mode == EXTERNAL else (0, 2, 1)
-        assert (done.added, done.already_there, done.suppressed) == expected
-        assert vault.verify().holds
-        if mode == EXTERNAL:
-            assert not vault.rebuild().changed
-
-
-def test_an_older_vault_tells_decimals_apart_that_a_server_takes_for_equal(
-    sqlite_place: Place, tmp_path: Path
-) -> None:
-    log = stored("postgresql", tmp_path, ["1.5", "1.50", "2.25", "1.50"])
-    with sqlite_place.create(old_configuration(mode=EXTERNAL, by=("segment",))) as vault:
-        vault.ingest(user="user", **log, ordered_by="segment")
-        assert {key["segment"] for key in vault.decisions().keys} == {"1.5", "1.50", "2.25"}
-        assert vault.forget(users=["1.50"], exactly=True).records == 2
-        assert vault.verify().holds
-
-
 @pytest.mark.parametrize("kind", ["parquet", "delta", "postgresql"])
 def test_rows_are_erased_with_every_number_of_zeros(kind: str, sqlite_place: Place, tmp_path: Path) -> None:
     """They are found at the source by the names that were counted and forgotten."""
@@ -135,45 +97,6 @@ def test_rows_are_erased_with_every_number_of_zeros(kind: str, sqlite_place: Pla
         assert vault.n_records == 2
     left = read_log(**log, actions=ACTIONS)
     assert {float(str(user)): count for user, count in left.users().items()} == {2.25: 2}
-
-
-def test_an_older_vault_erases_nothing_at_its_sources(sqlite_place: Place, tmp_path: Path) -> None:
-    log = stored("parquet", tmp_path, NUMBERS)
-    with sqlite_place.create(old_configuration(**ERASING)) as vault:
-        vault.ingest(user="user", **log)
-        head = vault.head
-        with pytest.raises(VaultError, match="reads decimals as they are written"):
-            vault.forget(users=["1.5000"], erase_at_source=True)
-        assert vault.head == head
-    assert read_log(**log, actions=ACTIONS).statistics().counts.sum() == 5
-
-
-def test_an_older_vault_takes_its_actions_from_decimals_as_before(
-    sqlite_place: Place, tmp_path: Path
-) -> None:
-    for kind in ("memory", "parquet", "postgresql"):
-        place = Place(f"{sqlite_place.url}-{kind}", Path(f"{sqlite_place.keys}-{kind}"))
-        log = stored(kind, tmp_path, ["1.5000", "2.2500"])
-        with place.create(dataclasses.replace(old_configuration(), actions=None, checked=True)) as vault:
-            assert vault.ingest(action="segment", user="user", **log).actions_fixed == ("1.5000", "2.2500")
-
-
-def test_a_successor_of_an_older_vault_keeps_its_texts(sqlite_place: Place, tmp_path: Path) -> None:
-    log = stored("parquet", tmp_path, NUMBERS[:2])
-    (tmp_path / "new").mkdir()
-    new = fresh_place("sqlite", tmp_path / "new")
-    with sqlite_place.create(old_configuration()) as vault:
-        vault.ingest(user="user", **log)
-        vault.forget(users=["1.5000"])
-    with Vault.create(
-        new.url,
-        Configuration(actions=ACTIONS),
-        keys=new.keys,
-        successor_of=sqlite_place.url,
-        successor_keys=sqlite_place.keys,
-    ) as vault:
-        assert not vault.configuration.plain_decimals
-        assert vault.ingest(user="user", **log).suppressed == 2
 
 
 def test_in_text_the_spellings_are_two_people_and_a_request_must_name_both(

@@ -84,6 +84,7 @@ def assert_valid(vault: Vault, certificate: Certificate) -> None:
     assert check.problems == ()
 
 
+@pytest.mark.slow  # tests/promises has the whole way quickly
 def test_a_log_is_erased_appended_to_compacted_and_purged(log: Store, sqlite_place: Place) -> None:
     """The whole life of a log, against the plain model."""
     rows = log.with_parts(2)
@@ -124,6 +125,7 @@ def state_of_forgotten(vault: Vault, person: str) -> str:
     return state_of(vault, person)
 
 
+@pytest.mark.slow  # tests/promises has the whole way quickly
 def test_a_log_with_rows_that_are_gone_is_not_touched_again(log: Store, sqlite_place: Place) -> None:
     log.with_parts(1)
     with counted_vault(sqlite_place, log) as vault:

@@ -17,6 +17,8 @@ from tests.logs.erasing.stores import DeltaStore, IcebergStore, Store, arrow_row
 from tests.vault.erasable_logs import PERMITTED, ingest, make_log
 from tests.vault.raw_vaults import raising
 
+pytestmark = pytest.mark.slow  # tests/promises has the whole way quickly
+
 PERSON = name_of(1)
 
 

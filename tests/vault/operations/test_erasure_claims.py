@@ -15,6 +15,8 @@ from tests.databases import Place
 from tests.logs.erasing.stores import DeltaStore, ParquetStore, made_rows, name_of
 from tests.vault.erasable_logs import PERMITTED, assert_is_plain, ingest
 
+pytestmark = pytest.mark.slow  # tests/promises has the whole way quickly
+
 PERSON, OTHER = name_of(1), name_of(2)
 COPIES = "copies of the files remain"
 
