@@ -1,0 +1,119 @@
+"""Every kind of source gives the log of a plain loop over its rows, or refuses it in one sentence."""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import armnesia as am
+from armnesia.core.errors import ArmnesiaError, UndeclaredActionsWarning
+from tests.logs.conformance.cases import Case
+from tests.logs.conformance.expected import Totals, expected, text_of
+from tests.logs.conformance.sources import IN_MEMORY, Place, Stored
+from tests.logs.conformance.table import TABLE, cells
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    made = Place(tmp_path_factory.mktemp("sources"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(("case", "kind"), cells())
+def test_a_cell(case: Case, kind: str, place: Place) -> None:
+    outcome, stored = case.outcome_in(kind), case.stored(kind, place)
+    if outcome.status == "right":
+        compare(case, kind, stored)
+        return
+    with pytest.raises(ArmnesiaError) as caught, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndeclaredActionsWarning)
+        read_all(case, kind, stored)
+    message = str(caught.value)
+    assert any(word in message for word in outcome.words)
+    assert "\n" not in message.strip()
+    assert not re.search(r"\b(Binder|Conversion|Parser|Catalog|IO|Input) Error", message), "the engine's words"
+
+
+def read(case: Case, kind: str, stored: Stored) -> am.Log:
+    options: dict[str, Any] = {
+        **stored.options,
+        "actions": case.actions,
+        "reward_range": case.reward_range,
+        "where": [each.text for each in case.where] or None,
+    }
+    action, reward, user = case.roles
+    if kind == "arrays":
+        named = {"action": stored.held[action], "reward": stored.held[reward]}
+        others = {name: values for name, values in stored.held.items() if name not in case.roles and name != "user"}
+        users = None if user is None else stored.held[user]
+        return am.read_log(**named, user=users, columns=others, **options)
+    return am.read_log(stored.source, action=action, reward=reward, user=user, **options)
+
+
+def read_all(case: Case, kind: str, stored: Stored) -> None:
+    log = read(case, kind, stored)
+    log.statistics()
+    if log.has_users:
+        log.users()
+    if case.by:
+        log.by(*(key.text for key in case.by))
+
+
+def totals_of(statistics: Any) -> Totals:
+    rows = zip(statistics.actions, statistics.counts, statistics.sums, statistics.squares, strict=True)
+    return {text_of(arm): (int(count), int(total), int(squares)) for arm, count, total, squares in rows}
+
+
+def compare(case: Case, kind: str, stored: Stored) -> None:
+    """The statistics of a log, the requests of its people, and its decisions."""
+    if case.actions is None:
+        with pytest.warns(UndeclaredActionsWarning):
+            log = read(case, kind, stored)
+    else:
+        log = read(case, kind, stored)
+    actions = case.actions or sorted({text_of(each) for each in stored.held[case.roles[0]]})
+    must = expected(stored.held, actions, case.roles, case.reward_range, case.where, case.by)
+    assert [text_of(each) for each in log.actions] == [text_of(each) for each in actions]
+    assert log.reward_range == case.reward_range
+    assert totals_of(log.statistics()) == must.totals
+    assert len(log) == sum(count for count, *_ in must.totals.values())
+    assert log.has_users == (case.roles[2] is not None)
+    if log.has_users:
+        assert_people(log, kind, must.users, must.of_user)
+    if case.by:
+        decisions = log.by(*(key.text for key in case.by))
+        assert dict(zip(decisions.keys, per_decision(decisions.statistics), strict=True)) == must.of_key
+
+
+def assert_people(log: am.Log, kind: str, users: Counter[str], of_user: dict[str, Totals]) -> None:
+    people = log.users()
+    assert {text_of(user): count for user, count in people.items()} == users
+    for user in people:
+        assert totals_of(log.request(user=user).records) == of_user[text_of(user)]
+        if kind not in IN_MEMORY:
+            assert totals_of(log.request(user=text_of(user)).records) == of_user[text_of(user)]
+    if len(people) > 1:
+        together = log.request(users=list(people))
+        assert together.counts.sum() == sum(users.values())
+    with pytest.raises(ArmnesiaError):
+        log.request(user="nobody of this name")
+
+
+def per_decision(statistics: Any) -> list[Totals]:
+    return [
+        {
+            text_of(arm): (int(count), int(total), int(squares))
+            for arm, count, total, squares in zip(statistics.actions, *parts, strict=True)
+        }
+        for parts in zip(statistics.counts, statistics.sums, statistics.squares, strict=True)
+    ]
+
+
+def test_the_table_has_a_cell_for_every_case_and_kind_of_source() -> None:
+    assert all(cell.status in ("right", "refused", "n.a.") for row in TABLE.values() for cell in row.values())
+    assert all(cell.words for row in TABLE.values() for cell in row.values() if cell.status == "refused")
+    assert all(cell.reason for row in TABLE.values() for cell in row.values() if cell.status == "n.a.")
