@@ -1,6 +1,8 @@
-"""The cases that every kind of source has: the types of values, names, missing values, conditions and keys."""
+"""The cases that every kind of source has: types of values, names, missing values, conditions, keys."""
 
 import datetime as dt
+import math
+import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +13,6 @@ import pyarrow as pa
 
 from tests.logs.conformance.expected import Key, Range, Where, number_of, text_of
 from tests.logs.conformance.sources import (
-    IN_MEMORY,
     KINDS,
     PARQUET,
     Column,
@@ -21,11 +22,12 @@ from tests.logs.conformance.sources import (
     lacking,
 )
 
+BIG = 2**53 + 1
 NAN, INFINITY = float("nan"), float("inf")
 
 
 class Outcome(NamedTuple):
-    """What a cell of the table says: right, refused by a sentence with one of the words, or not applicable."""
+    """What a cell says: right, refused by a sentence with one of the words, or not applicable."""
 
     status: str
     words: tuple[str, ...] = ()
@@ -61,6 +63,10 @@ class Case:
     reward_range: Range = (0.0, 1.0)
     where: tuple[Where, ...] = ()
     by: tuple[Key, ...] = ()
+    vault: dict[str, Any] | None = None
+    """How a vault takes the rows, where only a vault knows what the case is about: ids and names."""
+    added: int = 0
+    """How many rows are new to the vault."""
 
     def outcome_in(self, kind: str) -> Outcome:
         if self.writers:
@@ -104,7 +110,10 @@ def decimals(precision: int, scale: int, *values: Any, postgres: str | None = No
 def table(**columns: Column) -> Rows:
     """Columns of one length, and those of them that a log needs: actions, rewards and users in turn."""
     length = max(len(column.values) for column in columns.values())
-    repeat: Callable[[Sequence[Any]], list[Any]] = lambda values: [values[i % len(values)] for i in range(length)]
+
+    def repeat(values: Sequence[Any]) -> list[Any]:
+        return [values[place % len(values)] for place in range(length)]
+
     needed = {
         "action": texts(*repeat(["A", "B", "A", "C"])),
         "reward": floats(*repeat([1.0, 0.25, 0.1, 0.30000000000000004, 0.0])),
@@ -116,6 +125,14 @@ def table(**columns: Column) -> Rows:
 MOMENT = dt.datetime(2026, 3, 1, 23, 59, 59, 120_000)
 BERLIN = dt.timezone(dt.timedelta(hours=2))
 CSV_TEXT = "a CSV file has text only"
+
+
+def _near_ties(low: float, high: float) -> list[float]:
+    """Rewards on, just above and just below what is rounded either way."""
+    draw = random.Random(7)
+    ties = [low + (draw.randrange(10**9) + 0.5) / 1e9 * (high - low) for _ in range(600)]
+    return [math.nextafter(tie, way) for tie in ties for way in (low, tie, high)]
+
 
 USERS: dict[str, Column] = {
     "integers": integers(7, 8, 7, None, 7, 0, -3),
@@ -141,13 +158,14 @@ USERS: dict[str, Column] = {
     "UUIDs": Column([uuid.UUID(int=1), uuid.UUID(int=2**127 + 5), uuid.UUID(int=1), None], pa.uuid()),
     "booleans": Column([True, False, True, None], pa.bool_()),
     "dates": Column([dt.date(2026, 1, 31), dt.date(1, 1, 1), dt.date(9999, 12, 31), None], pa.date32()),
+    "bytes": Column([b"ann", b"\x00\xff'\"\\ ~", b"", None], pa.binary()),
     "nobody": texts(None, None, None),
 }
 _USER_CELLS: dict[str, dict[str, Outcome]] = {
     "decimals of more than 38 digits": {
         **each(PARQUET, refused("decimals of at most 38 digits")),
     },
-    "booleans": {"CSV": RIGHT},
+    "bytes": {"CSV": not_applicable(CSV_TEXT)},
 }
 
 REWARDS: dict[str, tuple[Column, Range]] = {
@@ -158,7 +176,11 @@ REWARDS: dict[str, tuple[Column, Range]] = {
         floats(0.5e-9, 1.5e-9, 2.5e-9, 3.5e-9, 1 - 0.5e-9, 1 - 1.5e-9, 5e-324, -0.0, 1 - 2**-53),
         (0.0, 1.0),
     ),
-    "floats in another range": (floats(-3.0, 7.0, 0.1, 0.2, 0.30000000000000004, 6.999999999999999), (-3.0, 7.0)),
+    "floats in another range": (
+        floats(-3.0, 7.0, 0.1, 0.2, 0.30000000000000004, 6.999999999999999),
+        (-3.0, 7.0),
+    ),
+    "floats near ties of rounding": (floats(*_near_ties(-3.7, 11.2)), (-3.7, 11.2)),
     "short floats": (Column([0.1, 0.7, 1 / 3, 1.0], pa.float32()), (0.0, 1.0)),
     "decimals at ties of rounding": (
         decimals(12, 10, "0.0000000005", "0.0000000015", "0.0000000025", "0.3", "0.9999999995"),
@@ -186,7 +208,10 @@ KEYS: dict[str, tuple[Column, Key]] = {
     "integers": (integers(9, 10, 9, 2**53 + 1, 2**53), Key("key", "key")),
     "booleans": (Column([True, False, True, True], pa.bool_()), Key("key", "key")),
     "decimals": (decimals(6, 2, "1.50", "1.5", "2.00", "0.10"), Key("key", "key")),
-    "dates": (Column([dt.date(2026, 1, 31), dt.date(2026, 2, 1), dt.date(1, 1, 1)], pa.date32()), Key("key", "key")),
+    "dates": (
+        Column([dt.date(2026, 1, 31), dt.date(2026, 2, 1), dt.date(1, 1, 1)], pa.date32()),
+        Key("key", "key"),
+    ),
     "moments": (
         Column([MOMENT, MOMENT.replace(microsecond=0), dt.datetime(1900, 6, 1)], pa.timestamp("us")),
         Key("key", "key"),
@@ -195,10 +220,17 @@ KEYS: dict[str, tuple[Column, Key]] = {
         Column([MOMENT.replace(tzinfo=BERLIN), MOMENT.replace(tzinfo=dt.UTC)], pa.timestamp("us", "UTC")),
         Key("key", "key"),
     ),
-    "times": (Column([dt.time(1, 2, 3), dt.time(23, 59, 59, 500_000), dt.time(0)], pa.time64("us")), Key("key", "key")),
+    "times": (
+        Column([dt.time(1, 2, 3), dt.time(23, 59, 59, 500_000), dt.time(0)], pa.time64("us")),
+        Key("key", "key"),
+    ),
     "numbers with edges": (
         floats(17.0, 18.0, 29.999999999999996, 30.0, -4.5, 1e300),
-        Key("key:18,30", "key", lambda v: "<18" if number_of(v) < 18 else "18..30" if number_of(v) < 30 else ">=30"),
+        Key(
+            "key:18,30",
+            "key",
+            lambda v: "<18" if number_of(v) < 18 else "18..30" if number_of(v) < 30 else ">=30",
+        ),
     ),
 }
 
@@ -249,7 +281,22 @@ def _of_columns(name: str, names: Sequence[str], **options: Any) -> Case:
 
 
 ARRAYS_HAVE_NO_NAMES = {"arrays": not_applicable("arrays have no names")}
-LAST = refused("no row",)
+NO_VAULT = {"arrays": not_applicable("a vault takes no arrays without names")}
+IDS: dict[str, tuple[Column, Outcome]] = {
+    "integers around 2^53 and 2^63": (
+        integers(2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63 - 2, -(2**63)),
+        RIGHT,
+    ),
+    "text with blanks and cases": (texts("x1", "X1", " x1", "x1 ", "\tx1", "x1\u00a0"), RIGHT),
+    "decimals without a scale": (
+        decimals(38, 0, BIG, BIG + 1, 10**20 + 1, 10**20 + 2, postgres="numeric"),
+        RIGHT,
+    ),
+    "missing": (integers(1, None, 3), refused("id column 'key'")),
+    "NaN": (floats(1.0, NAN, 3.0), refused("id column 'key'")),
+    "one of two decisions": (integers(1, 2, 1), refused("id column 'key'")),
+}
+SPELLINGS = texts(" 7", "7", "\t7", "7\u00a0", "007", "7.0", "+7", "8")
 
 
 def _cases() -> list[Case]:
@@ -279,9 +326,17 @@ def _cases() -> list[Case]:
     for name, (column, key) in KEYS.items():
         found.append(Case(f"keys: {name}", table(key=column), by=(key,)))
     found += [
-        Case("keys: two", table(key=texts("x", "y", "x"), hour=integers(9, 9, 10)), by=(Key("key", "key"), Key("hour", "hour"))),
-        Case("keys: a missing value", table(key=texts("x", None, "y")), refused("key"), by=(Key("key", "key"),)),
-        Case("keys: text with edges", table(key=texts("17", "old")), refused("key"), by=(Key("key:18", "key"),)),
+        Case(
+            "keys: two",
+            table(key=texts("x", "y", "x"), hour=integers(9, 9, 10)),
+            by=(Key("key", "key"), Key("hour", "hour")),
+        ),
+        Case(
+            "keys: a missing value", table(key=texts("x", None, "y")), refused("key"), by=(Key("key", "key"),)
+        ),
+        Case(
+            "keys: text with edges", table(key=texts("17", "old")), refused("key"), by=(Key("key:18", "key"),)
+        ),
     ]
     for name, where in CONDITIONS.items():
         rows = VISITS if name == "decimal" else _PLAIN_VISITS
@@ -300,20 +355,73 @@ def _cases() -> list[Case]:
             table(reward=floats(1.0, 7.5, NAN, None), ok=integers(1, 0, 0, 0)),
             where=(Where("ok = 1", "ok", lambda v: number_of(v) == 1),),
         ),
-        Case("where: no row", _PLAIN_VISITS, refused("country"), where=(Where("country = XX", "country", lambda _: False),)),
-        Case("where: no such column", _PLAIN_VISITS, refused("'nowhere'"), where=(Where("nowhere = 1", "country", bool),)),
+        Case(
+            "where: no row",
+            _PLAIN_VISITS,
+            refused("country"),
+            where=(Where("country = XX", "country", lambda _: False),),
+        ),
+        Case(
+            "where: no such column",
+            _PLAIN_VISITS,
+            refused("'nowhere'"),
+            where=(Where("nowhere = 1", "country", bool),),
+        ),
         Case("no rows", {"action": texts(), "reward": floats(), "user": texts()}, refused("no rows")),
-        Case("no such column", table(user=texts("ann")), refused("'won'"), ARRAYS_HAVE_NO_NAMES, roles=("action", "won", "user")),
-        Case("a column of another case", table(User=texts("ann", "bob"), user=texts(None, None)), refused("'USER'"),
-             {**ARRAYS_HAVE_NO_NAMES, **each(("SQLite table", "Delta"), not_applicable("names of columns ignore case there"))},
-             roles=("action", "reward", "USER")),
+        Case(
+            "no such column",
+            table(user=texts("ann")),
+            refused("'won'"),
+            ARRAYS_HAVE_NO_NAMES,
+            roles=("action", "won", "user"),
+        ),
+        Case(
+            "a column of another case",
+            table(User=texts("ann", "bob"), user=texts(None, None)),
+            refused("'USER'"),
+            {
+                **ARRAYS_HAVE_NO_NAMES,
+                **each(("SQLite table", "Delta"), not_applicable("names of columns ignore case there")),
+            },
+            roles=("action", "reward", "USER"),
+        ),
         Case("without users", table(user=texts("ann", "bob")), roles=("action", "reward", None)),
         _of_columns("odd names of columns", names=ODD[:5], cells=ARRAYS_HAVE_NO_NAMES),
         _of_columns("more odd names of columns", names=ODD[5:10], cells=ARRAYS_HAVE_NO_NAMES),
-        _of_columns("names that engines use", names=("file_index", "position", "file_row_number", "units", "rowid"), cells=ARRAYS_HAVE_NO_NAMES),
+        _of_columns(
+            "names that engines use",
+            names=("file_index", "position", "file_row_number", "units", "rowid"),
+            cells=ARRAYS_HAVE_NO_NAMES,
+        ),
+    ]
+    for name, (column, outcome) in IDS.items():
+        found.append(
+            Case(
+                f"ids: {name}",
+                table(key=column),
+                outcome,
+                NO_VAULT,
+                vault={"id": "key"},
+                added=len(column.values),
+            )
+        )
+    found += [
+        Case(
+            "names: integers with blanks, tabs and zeros are one",
+            table(user=SPELLINGS),
+            cells=NO_VAULT,
+            vault={"user_type": "integer", "forget": "7", "held": 7},
+            added=len(SPELLINGS.values),
+        ),
+        Case(
+            "names: 7.6 is no integer",
+            table(user=texts("7", "7.6")),
+            refused("user column 'user'"),
+            NO_VAULT,
+            vault={"user_type": "integer"},
+        ),
     ]
     return found
 
 
 CASES = _cases()
-LABELS_BY_VALUE = IN_MEMORY

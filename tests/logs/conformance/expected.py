@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 UNIT = 10**9
@@ -20,8 +21,10 @@ def is_missing(value: Any) -> bool:
 
 def text_of(value: Any) -> str:
     """The text by which a value is known."""
-    if isinstance(value, float) and value == int(value) if _is_finite(value) else False:
-        return str(int(value)) if abs(value) < 2**53 else repr(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    if isinstance(value, bytes):  # printable ASCII as it is
+        return "".join(chr(b) if 32 <= b < 127 and chr(b) not in "\"'\\" else f"\\x{b:02X}" for b in value)
     if isinstance(value, Decimal):
         text = format(value, "f")
         text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -30,10 +33,6 @@ def text_of(value: Any) -> str:
         utc = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
         return _without_zeros(str(utc)) + ("" if value.tzinfo is None else "+00:00")
     return _without_zeros(str(value)) if isinstance(value, dt.time) else str(value)
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, float) and abs(value) != float("inf") and value == value  # noqa: PLR0124
 
 
 def _without_zeros(text: str) -> str:
@@ -46,8 +45,9 @@ def number_of(value: Any) -> float:
     return words[value.lower()] if isinstance(value, str) and value.lower() in words else float(value)
 
 
+@cache
 def units_of(reward: Any, reward_range: Range) -> int:
-    """Each operation is the exact result, rounded once; the last goes to the nearest integer, ties to even."""
+    """Each operation is exact and rounded once; the last goes to the nearest integer, ties to even."""
     low, high = map(Fraction, reward_range)
     share = _rounded(_rounded(Fraction(number_of(reward)) - low) / _rounded(high - low))
     return round(_rounded(share * UNIT))

@@ -16,7 +16,9 @@ HELD: Held = {"action": ["A", "B", "A"], "reward": ["1", "0", "0.5"], "user": ["
 HEADER = b"action,reward,user\n"
 
 
-def csv_case(name: str, content: bytes, becomes: Held | Outcome, ending: str = ".csv", **options: Any) -> Case:
+def csv_case(
+    name: str, content: bytes, becomes: Held | Outcome, ending: str = ".csv", **options: Any
+) -> Case:
     held = becomes if isinstance(becomes, dict) else {}
 
     def write(place: Place) -> Stored:
@@ -37,7 +39,12 @@ def users(*names: str | None) -> Held:
 
 PLAIN = HEADER + b"A,1,ann\nB,0,bob\nA,0.5,ann\n"
 CSV_CASES = [
-    csv_case("lines that begin with #", HEADER + b"A,1,ann\n#A,1,bob\n", {**users("ann", "bob"), "action": ["A", "#A"]}, actions=("A", "#A")),
+    csv_case(
+        "lines that begin with #",
+        HEADER + b"A,1,ann\n#A,1,bob\n",
+        {**users("ann", "bob"), "action": ["A", "#A"]},
+        actions=("A", "#A"),
+    ),
     csv_case("a name twice in the header", b"action,reward,reward,user\nA,1,0,ann\n", refused("'reward'")),
     csv_case("a name twice that is not read", b"action,reward,user,x,x\nA,1,ann,1,2\n", users("ann")),
     csv_case("semicolons", b"action;reward;user\nA;1;ann\n", refused("action")),
@@ -50,7 +57,9 @@ CSV_CASES = [
     csv_case("a blank after a closing quote", HEADER + b'A,1,"ann" \n', refused("line 2")),
     csv_case("blanks inside quotes", HEADER + b'A,1," ann "\nA,1,"ann"\n', users(" ann ", "ann")),
     csv_case("blanks around plain fields", HEADER + b"A,1, ann \nA,1,ann\n", users(" ann ", "ann")),
-    csv_case("no-break spaces", HEADER + "A,1,\u00a0ann\nA,1,ann\u00a0\n".encode(), users("\u00a0ann", "ann\u00a0")),
+    csv_case(
+        "no-break spaces", HEADER + "A,1,\u00a0ann\nA,1,ann\u00a0\n".encode(), users("\u00a0ann", "ann\u00a0")
+    ),
     csv_case("a quote inside a plain field", HEADER + b'A,1,5" pipe\nA,1,a"b"c\n', users('5" pipe', 'a"b"c')),
     csv_case("doubled quotes", HEADER + b'A,1,"a""b"\n', users('a"b')),
     csv_case("an open quote", HEADER + b'A,1,"ann\nA,1,bob\n', refused("line 2")),
@@ -67,16 +76,31 @@ CSV_CASES = [
     csv_case("text that is not UTF-8", HEADER + "A,1,é\n".encode("latin-1"), refused("UTF-8")),
     csv_case("a header alone", HEADER, refused("no rows")),
     csv_case("nothing", b"", refused("header")),
-    csv_case("NA, NULL and null are text", HEADER + b"A,1,NA\nA,1,NULL\nA,1,null\nA,1,\n", users("NA", "NULL", "null", None)),
+    csv_case(
+        "NA, NULL and null are text",
+        HEADER + b"A,1,NA\nA,1,NULL\nA,1,null\nA,1,\n",
+        users("NA", "NULL", "null", None),
+    ),
     csv_case("an empty text in quotes is missing", HEADER + b'A,1,""\nA,1,ann\n', users(None, "ann")),
-    csv_case("numbers as they are written", HEADER + b"A,1,007\nA,1,7\nA,1,7.0\nA,1, 7\nA,1,7.6\nA,1,9007199254740993\nA,1,18446744073709551617\n",
-             users("007", "7", "7.0", " 7", "7.6", "9007199254740993", "18446744073709551617")),
-    csv_case("rewards true and false", HEADER + b"A,true,ann\nA,False,bob\nA,TRUE,bob\n", {**users("ann", "bob", "bob"), "reward": ["true", "False", "TRUE"]}),
+    csv_case(
+        "numbers as they are written",
+        HEADER
+        + b"A,1,007\nA,1,7\nA,1,7.0\nA,1, 7\nA,1,7.6\nA,1,9007199254740993\nA,1,18446744073709551617\n",
+        users("007", "7", "7.0", " 7", "7.6", "9007199254740993", "18446744073709551617"),
+    ),
+    csv_case(
+        "rewards true and false",
+        HEADER + b"A,true,ann\nA,False,bob\nA,TRUE,bob\n",
+        {**users("ann", "bob", "bob"), "reward": ["true", "False", "TRUE"]},
+    ),
     csv_case("rewards with blanks", HEADER + b"A, 1 ,ann\n", {**users("ann"), "reward": [" 1 "]}),
     csv_case("rewards with a comma for a point", HEADER + b'A,"0,5",ann\n', refused("0,5")),
     csv_case("a reward that is a date", HEADER + b"A,2026-01-01,ann\n", refused("2026-01-01")),
-    csv_case("a long reward is rounded once", HEADER + b"A,0.30000000000000001665334536937734810635447502136230469,ann\n",
-             {**users("ann"), "reward": ["0.30000000000000001665334536937734810635447502136230469"]}),
+    csv_case(
+        "a long reward is rounded once",
+        HEADER + b"A,0.30000000000000001665334536937734810635447502136230469,ann\n",
+        {**users("ann"), "reward": ["0.30000000000000001665334536937734810635447502136230469"]},
+    ),
     csv_case("columns in another order", b"user,x,reward,action\nann,?,1,A\n", users("ann")),
 ]
 
@@ -90,8 +114,7 @@ def rows_of(folder: Path, parts: dict[str, pa.Table | Held]) -> Held:
             write_csv(folder / name, part)
         else:
             write_parquet(folder / name, part)
-            part = part.to_pydict()
-        for column, values in part.items():
+        for column, values in (part if isinstance(part, dict) else part.to_pydict()).items():
             held.setdefault(column, []).extend(values)
     return {name: values for name, values in held.items() if name in ("action", "reward", "user")}
 
@@ -110,14 +133,16 @@ def folder_case(
     kind: str = "Parquet folder",
     **options: Any,
 ) -> Case:
-    """Files by their paths in a folder; `read` is what of it is read, `holds` what that is if it is not all."""
+    """Files by their paths in a folder; `read` is what of it is read, `holds` what that is if not all."""
 
     def write(place: Place) -> Stored:
         folder = place.directory()
         held = rows_of(folder, parts)
         return Stored(str(folder / read) if read else str(folder), holds(held) if holds else held)
 
-    return Case(name, outcome=outcome, writers={kind: write}, elsewhere=f"a matter of {ELSEWHERE[kind]}", **options)
+    return Case(
+        name, outcome=outcome, writers={kind: write}, elsewhere=f"a matter of {ELSEWHERE[kind]}", **options
+    )
 
 
 ELSEWHERE = {
@@ -143,53 +168,226 @@ OTHER_ORDER = pa.table({"user": ["bob"], "reward": [0.25], "action": ["B"]})
 INTEGER_REWARD = part(reward=pa.array([1], pa.int64()))
 FOLDER_CASES = [
     folder_case("files: columns in another order", {"a.parquet": part(), "b.parquet": OTHER_ORDER}),
-    folder_case("files: integers in the first, floats in the second", {"a.parquet": INTEGER_REWARD, "b.parquet": part()}, refused("reward")),
-    folder_case("files: floats in the first, integers in the second", {"a.parquet": part(), "b.parquet": INTEGER_REWARD}, refused("reward")),
-    folder_case("files: integers and text as users", {"a.parquet": part(user=[7]), "b.parquet": part()}, refused("user")),
-    folder_case("files: other types in columns that are not read", {"a.parquet": part(x=[1]), "b.parquet": part(x=["y"])}),
+    folder_case(
+        "files: integers in the first, floats in the second",
+        {"a.parquet": INTEGER_REWARD, "b.parquet": part()},
+        refused("reward"),
+    ),
+    folder_case(
+        "files: floats in the first, integers in the second",
+        {"a.parquet": part(), "b.parquet": INTEGER_REWARD},
+        refused("reward"),
+    ),
+    folder_case(
+        "files: integers and text as users",
+        {"a.parquet": part(user=[7]), "b.parquet": part()},
+        refused("user"),
+    ),
+    folder_case(
+        "files: other types in columns that are not read",
+        {"a.parquet": part(x=[1]), "b.parquet": part(x=["y"])},
+    ),
     folder_case("files: further columns in some", {"a.parquet": part(), "b.parquet": part(x=["y"])}),
-    folder_case("files: no user column in one", {"a.parquet": part(), "b.parquet": part().drop_columns(["user"])}, refused("user")),
-    folder_case("files: no reward column in one", {"a.parquet": part(), "b.parquet": part().drop_columns(["reward"])}, refused("reward")),
-    folder_case("files: CSV and Parquet", {"a.parquet": part(), "b.csv": users("bob")}, refused("a.parquet", "b.csv")),
-    folder_case("files: dot files, _temporary and others are left out", {
-        "a.parquet": part(), ".b.parquet": part(), "_temporary/0/c.parquet": part(), "_SUCCESS.parquet": part(), ".x/d.parquet": part()},
-        holds=first(1)),
-    folder_case("files: CSV with columns in another order", {"a.csv": users("ann"), "b.csv": {"user": ["bob"], "reward": ["1"], "action": ["A"]}}, refused("a.csv", "b.csv"), kind="CSV"),
-    folder_case("files: several CSV files", {"a.csv": users("ann"), "x/b.csv": users("bob", None)}, kind="CSV"),
-    folder_case("paths: a file with brackets", {"a[1].parquet": part(), "a1.parquet": part(user=["bob"])}, read="a[1].parquet", holds=first(1), kind="Parquet file"),
-    folder_case("paths: a CSV file with brackets", {"a[1].csv": users("ann"), "a1.csv": users("bob")}, read="a[1].csv", holds=first(1), kind="CSV"),
-    folder_case("paths: a folder with brackets", {"a[1]/x.parquet": part(), "a1/x.parquet": part(user=["bob"])}, read="a[1]", holds=first(1)),
-    folder_case("paths: quotes, blanks and marks", {"it's a \"b\" {c};--%s.parquet": part()}, read="it's a \"b\" {c};--%s.parquet", kind="Parquet file"),
-    folder_case("paths: a glob takes what it matches only", {"a1.parquet": part(), "a2.parquet": part(), "b1.parquet": part()}, read="a*.parquet", holds=first(2), kind="glob"),
-    folder_case("paths: a glob that matches nothing", {"a.parquet": part()}, refused("*.csv"), read="*.csv", kind="glob"),
-    folder_case("paths: no such file", {"a.parquet": part()}, refused("none.parquet"), read="none.parquet", kind="Parquet file"),
-    folder_case("partitions: a key", TWO_DAYS, holds=with_column("day", "2026-01-31", "2026-02-01"), by=(DAY,), kind="partitioned folder"),
-    folder_case("partitions: a condition", TWO_DAYS, holds=with_column("day", "2026-01-31", "2026-02-01"),
-                where=(Where("day >= 2026-02-01", "day", lambda v: v >= "2026-02-01"),), kind="partitioned folder"),
-    folder_case("partitions: numbers stay text", {"n=007/a.parquet": part(), "n=7/b.parquet": part(user=["bob"])},
-                holds=with_column("n", "007", "7"), by=(Key("n", "n"),), kind="partitioned folder"),
-    folder_case("partitions: the user", {"who=ann/a.parquet": part(), "who=bob/b.parquet": part()}, holds=with_column("who", "ann", "bob"), roles=("action", "reward", "who"), kind="partitioned folder"),
-    folder_case("partitions: the action", {"arm=A/a.parquet": part(), "arm=B/b.parquet": part()}, holds=with_column("arm", "A", "B"), roles=("arm", "reward", "user"), kind="partitioned folder"),
-    folder_case("partitions: marks in names", {"k=a%2Fb/a.parquet": part(), "k=50%25 ü/b.parquet": part(user=["bob"])},
-                holds=with_column("k", "a/b", "50% ü"), by=(Key("k", "k"),), kind="partitioned folder"),
-    folder_case("partitions: a missing value as key", {"k=__HIVE_DEFAULT_PARTITION__/a.parquet": part(), "k=x/b.parquet": part()}, refused("'k'"), by=(Key("k", "k"),), kind="partitioned folder"),
-    folder_case("partitions: a missing value as user", {"k=__HIVE_DEFAULT_PARTITION__/a.parquet": part(), "k=x/b.parquet": part()},
-                holds=with_column("k", None, "x"), roles=("action", "reward", "k"), kind="partitioned folder"),
-    folder_case("partitions: an empty value", {"k=/a.parquet": part()}, refused("'k'"), by=(Key("k", "k"),), kind="partitioned folder"),
-    folder_case("partitions: a column of the files too, read", {"user=bob/a.parquet": part()}, refused("user"), kind="partitioned folder"),
-    folder_case("partitions: a column of the files too, not read", {"x=2/a.parquet": part(x=["1"])}, kind="partitioned folder"),
-    folder_case("partitions: one that differs in case from a column", {"User=bob/a.parquet": part()}, kind="partitioned folder"),
-    folder_case("partitions: only in some paths", {"day=1/a.parquet": part(), "b.parquet": part()}, refused("'day'"), by=(DAY,), kind="partitioned folder"),
-    folder_case("partitions: CSV files", {"day=1/a.csv": users("ann"), "day=2/b.csv": users("bob")}, holds=with_column("day", "1", "2"), by=(DAY,), kind="CSV"),
-    folder_case("tables: a folder of Delta", {"_delta_log/00000000000000000000.json": users("x"), "a.parquet": part()}, refused("delta:")),
-    folder_case("tables: a file of Delta", {"_delta_log/00000000000000000000.json": users("x"), "a.parquet": part()}, refused("delta:"), read="a.parquet", kind="Parquet file"),
-    folder_case("tables: a folder of Iceberg", {"metadata/v1.metadata.json": users("x"), "data/a.parquet": part()}, refused("iceberg:")),
+    folder_case(
+        "files: no user column in one",
+        {"a.parquet": part(), "b.parquet": part().drop_columns(["user"])},
+        refused("user"),
+    ),
+    folder_case(
+        "files: no reward column in one",
+        {"a.parquet": part(), "b.parquet": part().drop_columns(["reward"])},
+        refused("reward"),
+    ),
+    folder_case(
+        "files: CSV and Parquet", {"a.parquet": part(), "b.csv": users("bob")}, refused("a.parquet", "b.csv")
+    ),
+    folder_case(
+        "files: dot files, _temporary and others are left out",
+        {
+            "a.parquet": part(),
+            ".b.parquet": part(),
+            "_temporary/0/c.parquet": part(),
+            "_SUCCESS.parquet": part(),
+            ".x/d.parquet": part(),
+        },
+        holds=first(1),
+    ),
+    folder_case(
+        "files: CSV with columns in another order",
+        {"a.csv": users("ann"), "b.csv": {"user": ["bob"], "reward": ["1"], "action": ["A"]}},
+        refused("a.csv", "b.csv"),
+        kind="CSV",
+    ),
+    folder_case(
+        "files: several CSV files", {"a.csv": users("ann"), "x/b.csv": users("bob", None)}, kind="CSV"
+    ),
+    folder_case(
+        "paths: a file with brackets",
+        {"a[1].parquet": part(), "a1.parquet": part(user=["bob"])},
+        read="a[1].parquet",
+        holds=first(1),
+        kind="Parquet file",
+    ),
+    folder_case(
+        "paths: a CSV file with brackets",
+        {"a[1].csv": users("ann"), "a1.csv": users("bob")},
+        read="a[1].csv",
+        holds=first(1),
+        kind="CSV",
+    ),
+    folder_case(
+        "paths: a folder with brackets",
+        {"a[1]/x.parquet": part(), "a1/x.parquet": part(user=["bob"])},
+        read="a[1]",
+        holds=first(1),
+    ),
+    folder_case(
+        "paths: quotes, blanks and marks",
+        {'it\'s a "b" {c};--%s.parquet': part()},
+        read='it\'s a "b" {c};--%s.parquet',
+        kind="Parquet file",
+    ),
+    folder_case(
+        "paths: a glob takes what it matches only",
+        {"a1.parquet": part(), "a2.parquet": part(), "b1.parquet": part()},
+        read="a*.parquet",
+        holds=first(2),
+        kind="glob",
+    ),
+    folder_case(
+        "paths: a glob that matches nothing",
+        {"a.parquet": part()},
+        refused("*.csv"),
+        read="*.csv",
+        kind="glob",
+    ),
+    folder_case(
+        "paths: no such file",
+        {"a.parquet": part()},
+        refused("none.parquet"),
+        read="none.parquet",
+        kind="Parquet file",
+    ),
+    folder_case(
+        "partitions: a key",
+        TWO_DAYS,
+        holds=with_column("day", "2026-01-31", "2026-02-01"),
+        by=(DAY,),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: a condition",
+        TWO_DAYS,
+        holds=with_column("day", "2026-01-31", "2026-02-01"),
+        where=(Where("day >= 2026-02-01", "day", lambda v: v >= "2026-02-01"),),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: numbers stay text",
+        {"n=007/a.parquet": part(), "n=7/b.parquet": part(user=["bob"])},
+        holds=with_column("n", "007", "7"),
+        by=(Key("n", "n"),),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: the user",
+        {"who=ann/a.parquet": part(), "who=bob/b.parquet": part()},
+        holds=with_column("who", "ann", "bob"),
+        roles=("action", "reward", "who"),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: the action",
+        {"arm=A/a.parquet": part(), "arm=B/b.parquet": part()},
+        holds=with_column("arm", "A", "B"),
+        roles=("arm", "reward", "user"),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: marks in names",
+        {"k=a%2Fb/a.parquet": part(), "k=50%25 ü/b.parquet": part(user=["bob"])},
+        holds=with_column("k", "a/b", "50% ü"),
+        by=(Key("k", "k"),),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: a missing value as key",
+        {"k=__HIVE_DEFAULT_PARTITION__/a.parquet": part(), "k=x/b.parquet": part()},
+        refused("'k'"),
+        by=(Key("k", "k"),),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: a missing value as user",
+        {"k=__HIVE_DEFAULT_PARTITION__/a.parquet": part(), "k=x/b.parquet": part()},
+        holds=with_column("k", None, "x"),
+        roles=("action", "reward", "k"),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: an empty value",
+        {"k=/a.parquet": part()},
+        refused("'k'"),
+        by=(Key("k", "k"),),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: a column of the files too, read",
+        {"user=bob/a.parquet": part()},
+        refused("user"),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: a column of the files too, not read",
+        {"x=2/a.parquet": part(x=["1"])},
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: one that differs in case from a column",
+        {"User=bob/a.parquet": part()},
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: only in some paths",
+        {"day=1/a.parquet": part(), "b.parquet": part()},
+        refused("'day'"),
+        by=(DAY,),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: CSV files",
+        {"day=1/a.csv": users("ann"), "day=2/b.csv": users("bob")},
+        holds=with_column("day", "1", "2"),
+        by=(DAY,),
+        kind="CSV",
+    ),
+    folder_case(
+        "tables: a folder of Delta",
+        {"_delta_log/00000000000000000000.json": users("x"), "a.parquet": part()},
+        refused("delta:"),
+    ),
+    folder_case(
+        "tables: a file of Delta",
+        {"_delta_log/00000000000000000000.json": users("x"), "a.parquet": part()},
+        refused("delta:"),
+        read="a.parquet",
+        kind="Parquet file",
+    ),
+    folder_case(
+        "tables: a folder of Iceberg",
+        {"metadata/v1.metadata.json": users("x"), "data/a.parquet": part()},
+        refused("iceberg:"),
+    ),
 ]
 
 
 def _alike(*names: str) -> pa.Table:
     """Two rows, and columns of these names whose first values tell them apart."""
-    arrays = [pa.array(["A", "B"]), pa.array([1.0, 0.5]), *(pa.array([f"{at}-ann", "bob"]) for at in range(len(names)))]
+    arrays = [
+        pa.array(["A", "B"]),
+        pa.array([1.0, 0.5]),
+        *(pa.array([f"{at}-ann", "bob"]) for at in range(len(names))),
+    ]
     return pa.Table.from_arrays(arrays, names=["action", "reward", *names])
 
 
@@ -210,7 +408,9 @@ def _csv(place: Place, table: pa.Table) -> Path:
 
 
 NAMED: dict[str, Callable[[Place, pa.Table], Any]] = {
-    "pandas": lambda _, table: pd.concat([table.column(i).to_pandas().rename(n) for i, n in enumerate(table.column_names)], axis=1),
+    "pandas": lambda _, table: pd.concat(
+        [table.column(i).to_pandas().rename(n) for i, n in enumerate(table.column_names)], axis=1
+    ),
     "Arrow": lambda _, table: table,
     "CSV": _csv,
     "Parquet file": lambda place, table: write_parquet(place.path(".parquet"), table),
@@ -220,29 +420,51 @@ NAMED: dict[str, Callable[[Place, pa.Table], Any]] = {
 
 def named_case(name: str, names: tuple[str, ...], outcome: Outcome = RIGHT, **options: Any) -> Case:
     writers = {kind: _named(write, *names) for kind, write in NAMED.items()}
-    return Case(name, outcome=outcome, writers=writers, elsewhere="it cannot hold such columns, or in no other way", **options)
+    return Case(
+        name,
+        outcome=outcome,
+        writers=writers,
+        elsewhere="it cannot hold such columns, or in no other way",
+        **options,
+    )
 
 
 NAME_CASES = [
     named_case("columns: the user column twice", ("user", "user"), refused("'user'")),
-    named_case("columns: one twice that is not read", ("user", "x", "x"),
-               cells={kind: refused("'x'") for kind in ("pandas", "Arrow")}),
+    named_case(
+        "columns: one twice that is not read",
+        ("user", "x", "x"),
+        cells={kind: refused("'x'") for kind in ("pandas", "Arrow")},
+    ),
     named_case("columns: differ in case, the first is read", ("user", "User")),
-    named_case("columns: differ in case, the second is read", ("User", "user"),
-               cells={kind: refused("'user'") for kind in PARQUET}),
+    named_case(
+        "columns: differ in case, the second is read",
+        ("User", "user"),
+        cells={kind: refused("'user'") for kind in PARQUET},
+    ),
 ]
 LISTS = pa.array([["ann"], ["bob"]])
-ODD_TYPES = [
-    Case(f"types: {name}", outcome=refused(f"'{column}'"), writers={
-        "Parquet file": lambda place, column=column, values=values: Stored(write_parquet(place.path(".parquet"), _alike("user").set_column(
-            _alike("user").column_names.index(column), column, values)), {}),
-        "Arrow": lambda _, column=column, values=values: Stored(_alike("user").set_column(_alike("user").column_names.index(column), column, values), {}),
-    }, elsewhere="tested where types are nested", actions=("A", "B"))
-    for name, column, values in (
-        ("lists as users", "user", LISTS),
-        ("structures as users", "user", pa.array([{"a": 1}, {"a": 2}])),
-        ("lists as actions", "action", LISTS),
-        ("lists as rewards", "reward", pa.array([[1.0], [0.5]])),
+
+
+def nested_case(name: str, column: str, values: pa.Array) -> Case:
+    table = _alike("user")
+    table = table.set_column(table.column_names.index(column), column, values)
+    writers: dict[str, Callable[[Place], Stored]] = {
+        "Parquet file": lambda place: Stored(write_parquet(place.path(".parquet"), table), {}),
+        "Arrow": lambda _: Stored(table, {}),
+    }
+    return Case(
+        f"types: {name}",
+        outcome=refused(f"'{column}'"),
+        writers=writers,
+        elsewhere="values are single there, or as in Arrow",
     )
+
+
+NESTED_CASES = [
+    nested_case("lists as users", "user", LISTS),
+    nested_case("structures as users", "user", pa.array([{"a": 1}, {"a": 2}])),
+    nested_case("lists as actions", "action", LISTS),
+    nested_case("lists as rewards", "reward", pa.array([[1.0], [0.5]])),
 ]
-FILE_CASES = [*CSV_CASES, *FOLDER_CASES, *NAME_CASES, *ODD_TYPES]
+FILE_CASES = [*CSV_CASES, *FOLDER_CASES, *NAME_CASES, *NESTED_CASES]

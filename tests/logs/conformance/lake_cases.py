@@ -56,18 +56,25 @@ def renamed(held: Held, **names: str) -> Held:
     return {names.get(name, name): values for name, values in held.items()}
 
 
-def in_delta(name: str, make: Callable[[Path], Held | None], outcome: Outcome = RIGHT, **options: Any) -> Case:
+def in_delta(
+    name: str, make: Callable[[Path], Held | None], outcome: Outcome = RIGHT, **options: Any
+) -> Case:
     """A table in a folder, made by a function that gives what it holds."""
 
     def write(place: Place) -> Stored:
         path = place.path()
         return Stored(f"delta:{path}", make(path) or {})
 
-    return Case(f"Delta: {name}", outcome=outcome, writers={"Delta": write}, elsewhere="a feature of Delta", **options)
+    return Case(
+        f"Delta: {name}", outcome=outcome, writers={"Delta": write}, elsewhere="a feature of Delta", **options
+    )
 
 
 def in_iceberg(
-    name: str, make: Callable[[Place, "Make"], tuple[Table, Held | None]], outcome: Outcome = RIGHT, **options: Any
+    name: str,
+    make: Callable[[Place, "Make"], tuple[Table, Held | None]],
+    outcome: Outcome = RIGHT,
+    **options: Any,
 ) -> Case:
     """A table of a catalog, made by a function that gives it and what it holds."""
 
@@ -76,7 +83,11 @@ def in_iceberg(
         return Stored(static_name(made.refresh()), held or {})
 
     return Case(
-        f"Iceberg: {name}", outcome=outcome, writers={"Iceberg": write}, elsewhere="a feature of Iceberg", **options
+        f"Iceberg: {name}",
+        outcome=outcome,
+        writers={"Iceberg": write},
+        elsewhere="a feature of Iceberg",
+        **options,
     )
 
 
@@ -254,7 +265,9 @@ DELTA_CASES = [
     in_delta("deletion vectors in files", vectors("file")),
     in_delta("columns mapped by name", mapped_by_name, roles=WHO),
     in_delta("columns mapped by id", mapped_by_id, roles=WHO),
-    in_delta("columns mapped by id, files without ids", mapped_by_id_without_ids, refused("field id"), roles=WHO),
+    in_delta(
+        "columns mapped by id, files without ids", mapped_by_id_without_ids, refused("field id"), roles=WHO
+    ),
     in_delta("widened types", widened),
     in_delta("a file with another type", other_type, refused("user")),
     in_delta("a file with another order of columns", other_order),
@@ -271,7 +284,9 @@ class Make:
     def __init__(self, place: Place) -> None:
         self.place = place
 
-    def __call__(self, *parts: Held, by: dict[str, Any] | None = None, schema: Any = None, **options: Any) -> Table:
+    def __call__(
+        self, *parts: Held, by: dict[str, Any] | None = None, schema: Any = None, **options: Any
+    ) -> Table:
         tables = [pa.table(part) if schema else arrow_table(part) for part in parts]
         name = f"logs.t{uuid.uuid4().hex}"
         table = self.place.catalog.create_table(name, schema=schema or tables[0].schema, **options)
@@ -297,7 +312,10 @@ def _overwritten(_: Place, make: Make) -> tuple[Table, Held]:
 
 def _position_deletes(place: Place, make: Make) -> tuple[Table, Held]:
     table = make(CLICKS, MORE)
-    held = {f.file_path: pq.read_table(f.file_path.removeprefix("file://")).to_pydict() for f in iceberg_files(table)}
+    held = {
+        f.file_path: pq.read_table(f.file_path.removeprefix("file://")).to_pydict()
+        for f in iceberg_files(table)
+    }
     first, second = held
     delete_positions(table, {first: [0], second: [1]}, place.path(".parquet"))
     table = table.refresh()
@@ -349,7 +367,12 @@ def _other_spec(_: Place, make: Make) -> tuple[Table, Held]:
 def _renamed(_: Place, make: Make) -> tuple[Table, Held]:
     """Two columns have changed their names with each other."""
     table = make(CLICKS)
-    for old, new in (("action", "was_action"), ("user", "who"), ("reward", "action"), ("was_action", "reward")):
+    for old, new in (
+        ("action", "was_action"),
+        ("user", "who"),
+        ("reward", "action"),
+        ("was_action", "reward"),
+    ):
         with table.update_schema() as update:
             update.rename_column(old, new)
     late = renamed(MORE, action="reward", reward="action", user="who")
@@ -378,7 +401,9 @@ def _dropped_and_added(_: Place, make: Make) -> tuple[Table, Held]:
 
 def _widened(_: Place, make: Make) -> tuple[Table, Held]:
     schema = Schema(
-        NestedField(1, "action", StringType()), NestedField(2, "reward", FloatType()), NestedField(3, "user", IntegerType())
+        NestedField(1, "action", StringType()),
+        NestedField(2, "reward", FloatType()),
+        NestedField(3, "user", IntegerType()),
     )
     table = make(CLICKS, schema=schema)
     early = pa.table(CLICKS).cast(schema.as_arrow()).to_pydict()
@@ -436,9 +461,19 @@ ICEBERG_CASES = [
     in_iceberg("rows deleted", _deleted_rows),
     in_iceberg("position deletes", _position_deletes),
     in_iceberg("position deletes, compacted", _compacted_deletes),
-    in_iceberg("equality deletes", _other_deletes(DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET), refused("equality deletes")),
-    in_iceberg("deletion vectors", _other_deletes(DataFileContent.POSITION_DELETES, FileFormat.PUFFIN), refused("deletion vectors")),
-    in_iceberg("partitions in a condition", _partitioned, where=(Where("day = y", "day", lambda v: v == "y"),)),
+    in_iceberg(
+        "equality deletes",
+        _other_deletes(DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET),
+        refused("equality deletes"),
+    ),
+    in_iceberg(
+        "deletion vectors",
+        _other_deletes(DataFileContent.POSITION_DELETES, FileFormat.PUFFIN),
+        refused("deletion vectors"),
+    ),
+    in_iceberg(
+        "partitions in a condition", _partitioned, where=(Where("day = y", "day", lambda v: v == "y"),)
+    ),
     in_iceberg("partitions as keys, one missing", _partitioned, refused("'day'"), by=(DAY,)),
     in_iceberg("partitions as users", _partitioned, roles=("action", "reward", "day")),
     in_iceberg("partitions that are in no file", _partition_not_in_files, roles=("action", "reward", "day")),

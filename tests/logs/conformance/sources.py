@@ -41,11 +41,11 @@ Rows = dict[str, Column]
 
 
 class Stored(NamedTuple):
-    """A source that was written: its name or the object, what else `read_log` needs, and what it holds."""
+    """A source that was written: its name or the object, what it holds, and the table in a database."""
 
     source: Any
     held: Held
-    options: dict[str, Any] = {}
+    table: str | None = None
 
 
 @dataclass
@@ -118,9 +118,7 @@ def _csv_text(value: Any) -> str:
 
 def as_sqlite(rows: Rows) -> Held:
     """It has integers, floats and text; a NaN is NULL."""
-    return {
-        name: [_sqlite_value(value) for value in values] for name, values in as_arrow(rows).items()
-    }
+    return {name: [_sqlite_value(value) for value in values] for name, values in as_arrow(rows).items()}
 
 
 def _sqlite_value(value: Any) -> Any:
@@ -187,6 +185,7 @@ def postgres_type(type_: pa.DataType) -> str:
         pa.date32(): "date",
         pa.time64("us"): "time",
         pa.uuid(): "uuid",
+        pa.binary(): "bytea",
     }[type_]
 
 
@@ -218,13 +217,13 @@ def _iceberg(rows: Rows, place: Place) -> Stored:
 
 def _sqlite(rows: Rows, place: Place) -> Stored:
     held = as_sqlite(rows)
-    return Stored(write_sqlite(place.path(".db"), held), held, {"table": "log"})
+    return Stored(write_sqlite(place.path(".db"), held), held, "log")
 
 
 def _postgres(rows: Rows, place: Place) -> Stored:
     types = {name: column.postgres or postgres_type(column.type) for name, column in rows.items()}
     held = as_arrow(rows)
-    return Stored(postgres_url(), held, {"table": write_postgres(place, types, held)})
+    return Stored(postgres_url(), held, write_postgres(place, types, held))
 
 
 def _spark(rows: Rows, place: Place) -> Stored:
@@ -240,7 +239,6 @@ _LACKS: dict[str, dict[str, str]] = {
     "SQLite table": {
         kind: f"SQLite has no {kind}" for kind in ("decimal", "date", "moment", "time", "UUID", "unsigned")
     },
-    "PostgreSQL table": {},
     "Delta": {kind: f"Delta has no {kind}" for kind in ("time", "UUID", "unsigned", "long decimal")},
     "Iceberg": {kind: f"Iceberg has no {kind}" for kind in ("unsigned", "long decimal")},
     "Spark": {kind: f"Spark has no {kind}" for kind in ("time", "UUID", "long decimal")},
@@ -267,7 +265,8 @@ def kind_of(type_: pa.DataType) -> str:
 def lacking(kind: str, rows: Rows) -> str | None:
     """Why rows cannot be written to a kind of source; None if they can."""
     lacks = _LACKS.get(kind, {})
-    kinds = {"decimal" if kind_of(c.type) == "long decimal" and "decimal" in lacks else kind_of(c.type) for c in rows.values()}
+    kinds = {kind_of(column.type) for column in rows.values()}
+    kinds |= {"decimal"} if "long decimal" in kinds else set()
     return next((lacks[each] for each in sorted(kinds) if each in lacks), None)
 
 

@@ -1,7 +1,7 @@
 """Every kind of source gives the log of a plain loop over its rows, or refuses it in one sentence."""
 
 import re
-import warnings
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -10,10 +10,13 @@ import pytest
 
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError, UndeclaredActionsWarning
+from armnesia.core.identifiers import UserType
+from armnesia.vault import Configuration, Vault
+from tests.logs.conformance import test_guards
 from tests.logs.conformance.cases import Case
 from tests.logs.conformance.expected import Totals, expected, text_of
 from tests.logs.conformance.sources import IN_MEMORY, Place, Stored
-from tests.logs.conformance.table import TABLE, cells
+from tests.logs.conformance.table import GUARDS, TABLE, cells
 
 
 @pytest.fixture(scope="session")
@@ -26,31 +29,36 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.mark.parametrize(("case", "kind"), cells())
 def test_a_cell(case: Case, kind: str, place: Place) -> None:
     outcome, stored = case.outcome_in(kind), case.stored(kind, place)
+    check, compare = (bring_in, bring_in) if case.vault else (read_all, compare_log)
     if outcome.status == "right":
         compare(case, kind, stored)
         return
-    with pytest.raises(ArmnesiaError) as caught, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndeclaredActionsWarning)
-        read_all(case, kind, stored)
+    with pytest.raises(ArmnesiaError) as caught:
+        check(case, kind, stored)
     message = str(caught.value)
     assert any(word in message for word in outcome.words)
     assert "\n" not in message.strip()
-    assert not re.search(r"\b(Binder|Conversion|Parser|Catalog|IO|Input) Error", message), "the engine's words"
+    assert not re.search(r"\b(Binder|Conversion|Parser|Catalog|IO|Input) Error", message), (
+        "the engine's words"
+    )
 
 
 def read(case: Case, kind: str, stored: Stored) -> am.Log:
     options: dict[str, Any] = {
-        **stored.options,
+        "table": stored.table,
         "actions": case.actions,
         "reward_range": case.reward_range,
         "where": [each.text for each in case.where] or None,
     }
     action, reward, user = case.roles
     if kind == "arrays":
-        named = {"action": stored.held[action], "reward": stored.held[reward]}
-        others = {name: values for name, values in stored.held.items() if name not in case.roles and name != "user"}
+        others = {
+            name: values for name, values in stored.held.items() if name not in case.roles and name != "user"
+        }
         users = None if user is None else stored.held[user]
-        return am.read_log(**named, user=users, columns=others, **options)
+        return am.read_log(
+            action=stored.held[action], reward=stored.held[reward], user=users, columns=others, **options
+        )
     return am.read_log(stored.source, action=action, reward=reward, user=user, **options)
 
 
@@ -63,12 +71,30 @@ def read_all(case: Case, kind: str, stored: Stored) -> None:
         log.by(*(key.text for key in case.by))
 
 
+def bring_in(case: Case, kind: str, stored: Stored) -> None:
+    """Into a vault: every row once, whatever its id looks like; a person in every spelling of a number."""
+    options = dict(case.vault or {})
+    user_type = UserType(options.pop("user_type")) if "user_type" in options else None
+    person, held = options.pop("forget", None), options.pop("held", 0)
+    action, reward, user = case.roles
+    configuration = Configuration(actions=tuple(case.actions or ()), user_type=user_type)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Vault.create(f"sqlite:///{folder}/vault.db", configuration) as vault,
+    ):
+        options |= {"table": stored.table, "action": action, "reward": reward, "user": user}
+        assert vault.ingest(stored.source, **options).added == case.added
+        assert vault.ingest(stored.source, **options).added == 0
+        if person is not None:
+            assert vault.forget(users=[person]).records == held
+
+
 def totals_of(statistics: Any) -> Totals:
     rows = zip(statistics.actions, statistics.counts, statistics.sums, statistics.squares, strict=True)
     return {text_of(arm): (int(count), int(total), int(squares)) for arm, count, total, squares in rows}
 
 
-def compare(case: Case, kind: str, stored: Stored) -> None:
+def compare_log(case: Case, kind: str, stored: Stored) -> None:
     """The statistics of a log, the requests of its people, and its decisions."""
     if case.actions is None:
         with pytest.warns(UndeclaredActionsWarning):
@@ -117,3 +143,8 @@ def test_the_table_has_a_cell_for_every_case_and_kind_of_source() -> None:
     assert all(cell.status in ("right", "refused", "n.a.") for row in TABLE.values() for cell in row.values())
     assert all(cell.words for row in TABLE.values() for cell in row.values() if cell.status == "refused")
     assert all(cell.reason for row in TABLE.values() for cell in row.values() if cell.status == "n.a.")
+
+
+def test_every_guard_names_cases_and_tests_that_are_there() -> None:
+    named = {name for names in GUARDS.values() for name in names}
+    assert {name for name in named if name not in TABLE and not hasattr(test_guards, name)} == set()
