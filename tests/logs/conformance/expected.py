@@ -83,6 +83,7 @@ class Expected:
     users: Counter[str] = field(default_factory=Counter)
     of_user: dict[str, Totals] = field(default_factory=dict)
     of_key: dict[tuple[str, ...], Totals] = field(default_factory=dict)
+    rows: list[Totals] = field(default_factory=list)
 
 
 def expected(
@@ -108,6 +109,8 @@ def expected(
             name = text_of(row[user])
             found.users[name] += 1
             parts.append(found.of_user.setdefault(name, dict(empty)))
+        found.rows.append(dict(empty))
+        parts.append(found.rows[-1])
         for part in parts:
             count, total, squares = part[arm]
             part[arm] = (count + 1, total + units, squares + units**2)

@@ -110,6 +110,10 @@ def compare_log(case: Case, kind: str, stored: Stored) -> None:
     assert log.has_users == (case.roles[2] is not None)
     if log.has_users:
         assert_people(log, kind, must.users, must.of_user)
+    if kind != "Spark" and not (case.writers or case.by or case.where):
+        last = len(log) - 1
+        assert totals_of(log.request(rows=[last]).records) == must.rows[last]
+        assert totals_of(log.request(rows=range(len(log))).records) == must.totals
     if case.by:
         decisions = log.by(*(key.text for key in case.by))
         assert dict(zip(decisions.keys, per_decision(decisions.statistics), strict=True)) == must.of_key
