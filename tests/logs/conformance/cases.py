@@ -63,6 +63,8 @@ class Case:
     reward_range: Range = (0.0, 1.0)
     where: tuple[Where, ...] = ()
     by: tuple[Key, ...] = ()
+    by_default: bool = False
+    """Whether the user column is not named: it is the one named `user`, if there is one."""
     vault: dict[str, Any] | None = None
     """How a vault takes the rows, where only a vault knows what the case is about: ids and names."""
     added: int = 0
@@ -158,6 +160,10 @@ USERS: dict[str, Column] = {
     "UUIDs": Column([uuid.UUID(int=1), uuid.UUID(int=2**127 + 5), uuid.UUID(int=1), None], pa.uuid()),
     "booleans": Column([True, False, True, None], pa.bool_()),
     "dates": Column([dt.date(2026, 1, 31), dt.date(1, 1, 1), dt.date(9999, 12, 31), None], pa.date32()),
+    "moments": Column([MOMENT, MOMENT.replace(microsecond=0), dt.datetime(1900, 6, 1)], pa.timestamp("us")),
+    "moments with a zone": Column([MOMENT.replace(tzinfo=BERLIN)], pa.timestamp("us", "UTC")),
+    "times": Column([dt.time(1, 2, 3), dt.time(23, 59, 59, 500_000), dt.time(0)], pa.time64("us")),
+    "short floats": Column([0.5, 7.0, 0.125, -0.0, None], pa.float32()),
     "bytes": Column([b"ann", b"\x00\xff'\"\\ ~", b"", None], pa.binary()),
     "nobody": texts(None, None, None),
 }
@@ -181,6 +187,9 @@ REWARDS: dict[str, tuple[Column, Range]] = {
         (-3.0, 7.0),
     ),
     "floats near ties of rounding": (floats(*_near_ties(-3.7, 11.2)), (-3.7, 11.2)),
+    "floats in a tiny range": (floats(0.0, 5e-324), (0.0, 5e-324)),
+    "floats in a range of a billionth": (floats(0.0, 0.5e-18, 1.5e-18, 1e-9, 3.3e-10), (0.0, 1e-9)),
+    "floats in a wide range": (floats(-1e-3, 1e17, 500_000_000.0, 3.5, 0.1), (-1e-3, 1e17)),
     "short floats": (Column([0.1, 0.7, 1 / 3, 1.0], pa.float32()), (0.0, 1.0)),
     "decimals at ties of rounding": (
         decimals(12, 10, "0.0000000005", "0.0000000015", "0.0000000025", "0.3", "0.9999999995"),
@@ -262,6 +271,55 @@ CONDITIONS: dict[str, Where] = {
     "text of a number": Where("age = '30'", "age", lambda v: text_of(v) == "30"),
     "decimal": Where("price >= 1.5", "price", lambda v: number_of(v) >= 1.5),
 }
+MARKS = [
+    "DE",
+    "FR",
+    None,
+    "O'Brien",
+    "a; DROP TABLE log; --",
+    '"q"',
+    "1",
+    "1.0",
+    "é",
+    "\U0001f600",
+    "\uffff",
+    "NULL",
+]
+ODD_VALUES = table(
+    user=texts(*(f"u{row}" for row in range(12))),
+    text=texts(*MARKS),
+    number=floats(1.0, -2.5, None, NAN, 0.1, 30.0, 1e15, INFINITY, 0.0, -0.0, 29.999, 2.0),
+    whole=integers(1, 0, -7, 30, 29, 31, BIG - 2, -BIG + 2, 5, 6, 7, 8),
+    flag=Column([True, False] * 6, pa.bool_()),
+)
+
+
+def _texts(condition: str, *chosen: str) -> Where:
+    return Where(condition, "text", lambda v: v in chosen)
+
+
+ODD_CONDITIONS = (
+    _texts("text = 'O''Brien'", "O'Brien"),
+    _texts("text = 'a; DROP TABLE log; --'", "a; DROP TABLE log; --"),
+    _texts("text = '\"q\"'", '"q"'),
+    _texts("text in ('1', '1.0')", "1", "1.0"),
+    _texts("text = '1.0'", "1.0"),
+    _texts("text = 'NULL'", "NULL"),
+    _texts("text >= 'é'", "é", "\U0001f600", "\uffff"),
+    _texts("text > '\uffff'", "\U0001f600"),
+    Where("number = 0", "number", lambda v: number_of(v) == 0),
+    Where("number = 0.1", "number", lambda v: number_of(v) == 0.1),
+    Where("number > 1e14", "number", lambda v: number_of(v) > 1e14),
+    Where("number in (30, -2.5, 99)", "number", lambda v: number_of(v) in (30, -2.5)),
+    Where("whole in ('31', '5', x)", "whole", lambda v: text_of(v) in ("31", "5")),
+    Where("whole in ('1.0', '30')", "whole", lambda v: text_of(v) == "30"),
+    Where("whole = 9007199254740991", "whole", lambda v: number_of(v) == 2**53 - 1),
+    Where("flag > 0", "flag", lambda v: number_of(v) > 0),
+    Where("flag = 0", "flag", lambda v: number_of(v) == 0),
+    Where("user = u3", "user", lambda v: v == "u3"),
+    Where("action = B", "action", lambda v: v == "B"),
+    Where("reward = 1", "reward", lambda v: number_of(v) == 1),
+)
 ODD = ("it's", 'a "b"', "select", "Ж;--", "{x}", "$files", " outer blanks ", "c1", "a.b", "filename", "rowid")
 
 
@@ -280,6 +338,7 @@ def _of_columns(name: str, names: Sequence[str], **options: Any) -> Case:
     return Case(name, rows, roles=(arm, won, who), where=where, by=(Key(key, key),), **options)
 
 
+NO_DEFAULT = {"arrays": not_applicable("arrays have the users that are given")}
 ARRAYS_HAVE_NO_NAMES = {"arrays": not_applicable("arrays have no names")}
 NO_VAULT = {"arrays": not_applicable("a vault takes no arrays without names")}
 IDS: dict[str, tuple[Column, Outcome]] = {
@@ -335,12 +394,19 @@ def _cases() -> list[Case]:
             "keys: a missing value", table(key=texts("x", None, "y")), refused("key"), by=(Key("key", "key"),)
         ),
         Case(
+            "keys: a missing number with edges",
+            table(key=floats(17.0, NAN, 30.0)),
+            refused("key"),
+            by=(Key("key:18", "key"),),
+        ),
+        Case(
             "keys: text with edges", table(key=texts("17", "old")), refused("key"), by=(Key("key:18", "key"),)
         ),
     ]
     for name, where in CONDITIONS.items():
         rows = VISITS if name == "decimal" else _PLAIN_VISITS
         found.append(Case(f"where: {name}", rows, where=(where,)))
+    found += [Case(f"where: {where.text}", ODD_VALUES, where=(where,)) for where in ODD_CONDITIONS]
     both = (CONDITIONS["= text"], CONDITIONS["< number"])
     found += [
         Case("where: several", _PLAIN_VISITS, where=both),
@@ -385,6 +451,19 @@ def _cases() -> list[Case]:
             },
             roles=("action", "reward", "USER"),
         ),
+        Case(
+            "users: found by the name user",
+            table(user=texts("ann", None), other=texts("x", "y")),
+            cells=NO_DEFAULT,
+            by_default=True,
+        ),
+        Case(
+            "users: no column named user",
+            {name: column for name, column in table(x=texts("ann", "bob")).items() if name != "user"},
+            cells=NO_DEFAULT,
+            roles=("action", "reward", None),
+            by_default=True,
+        ),
         Case("without users", table(user=texts("ann", "bob")), roles=("action", "reward", None)),
         _of_columns("odd names of columns", names=ODD[:5], cells=ARRAYS_HAVE_NO_NAMES),
         _of_columns("more odd names of columns", names=ODD[5:10], cells=ARRAYS_HAVE_NO_NAMES),
@@ -406,6 +485,7 @@ def _cases() -> list[Case]:
             )
         )
     found += [
+        Case("rows without ids come in once", VISITS, cells=NO_VAULT, vault={}, added=7),
         Case(
             "names: integers with blanks, tabs and zeros are one",
             table(user=SPELLINGS),

@@ -83,6 +83,7 @@ class Expected:
     users: Counter[str] = field(default_factory=Counter)
     of_user: dict[str, Totals] = field(default_factory=dict)
     of_key: dict[tuple[str, ...], Totals] = field(default_factory=dict)
+    of_key_and_user: dict[str, dict[tuple[str, ...], Totals]] = field(default_factory=dict)
     rows: list[Totals] = field(default_factory=list)
 
 
@@ -104,11 +105,13 @@ def expected(
         if not all(not is_missing(row[each.column]) and each.holds(row[each.column]) for each in where):
             continue
         arm, units = text_of(row[action]), units_of(row[reward], reward_range)
-        parts = [found.totals, found.of_key.setdefault(tuple(k.of(row[k.column]) for k in by), dict(empty))]
+        key = tuple(each.of(row[each.column]) for each in by)
+        parts = [found.totals, found.of_key.setdefault(key, dict(empty))]
         if user is not None and not is_missing(row[user]):
             name = text_of(row[user])
             found.users[name] += 1
             parts.append(found.of_user.setdefault(name, dict(empty)))
+            parts.append(found.of_key_and_user.setdefault(name, {}).setdefault(key, dict(empty)))
         found.rows.append(dict(empty))
         parts.append(found.rows[-1])
         for part in parts:

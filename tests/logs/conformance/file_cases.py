@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tests.logs.conformance.cases import RIGHT, Case, Outcome, refused
 from tests.logs.conformance.expected import Key, Where
@@ -101,6 +102,18 @@ CSV_CASES = [
         HEADER + b"A,0.30000000000000001665334536937734810635447502136230469,ann\n",
         {**users("ann"), "reward": ["0.30000000000000001665334536937734810635447502136230469"]},
     ),
+    csv_case(
+        "compressed and damaged", gzip.compress(PLAIN)[:-8] + b"12345678", refused("log.csv.gz"), ".csv.gz"
+    ),
+    csv_case("not compressed as it says", PLAIN, refused("log.csv.gz"), ".csv.gz"),
+    csv_case(
+        "a record of more than a megabyte", HEADER + b"A,1," + b"x" * 1_100_000 + b"\n", refused("line 2")
+    ),
+    csv_case("a header that is not UTF-8", "é,reward\nA,1\n".encode("latin-1"), refused("UTF-8")),
+    csv_case(
+        "text after a closing quote in the header", b'"action"x,reward,user\nA,1,ann\n', refused("line 1")
+    ),
+    csv_case("a spreadsheet", b"PK", refused("log.xlsx"), ".xlsx"),
     csv_case("columns in another order", b"user,x,reward,action\nann,?,1,A\n", users("ann")),
 ]
 
@@ -152,6 +165,28 @@ ELSEWHERE = {
     "Parquet file": "Parquet files",
     "CSV": "CSV files",
 }
+
+
+def broken_case(name: str, content: bytes) -> Case:
+    """A Parquet file that is none."""
+
+    def write(place: Place) -> Stored:
+        path = place.path(".parquet")
+        path.write_bytes(content)
+        return Stored(path, {})
+
+    return Case(
+        f"Parquet: {name}",
+        outcome=refused("cannot be read as Parquet"),
+        writers={"Parquet file": write},
+        elsewhere="a matter of Parquet files",
+    )
+
+
+def whole_file() -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(part(), sink)
+    return bytes(sink.getvalue())
 
 
 def with_column(name: str, *values: Any) -> Callable[[Held], Held]:
@@ -467,4 +502,9 @@ NESTED_CASES = [
     nested_case("lists as actions", "action", LISTS),
     nested_case("lists as rewards", "reward", pa.array([[1.0], [0.5]])),
 ]
-FILE_CASES = [*CSV_CASES, *FOLDER_CASES, *NAME_CASES, *NESTED_CASES]
+BROKEN_CASES = [
+    broken_case("text", PLAIN * 9),
+    broken_case("nothing", b""),
+    broken_case("cut", whole_file()[:-20]),
+]
+FILE_CASES = [*BROKEN_CASES, *CSV_CASES, *FOLDER_CASES, *NAME_CASES, *NESTED_CASES]

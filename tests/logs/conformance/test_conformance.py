@@ -29,7 +29,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.mark.parametrize(("case", "kind"), cells())
 def test_a_cell(case: Case, kind: str, place: Place) -> None:
     outcome, stored = case.outcome_in(kind), case.stored(kind, place)
-    check, compare = (bring_in, bring_in) if case.vault else (read_all, compare_log)
+    check, compare = (bring_in, bring_in) if case.vault is not None else (read_all, compare_log)
     if outcome.status == "right":
         compare(case, kind, stored)
         return
@@ -59,7 +59,8 @@ def read(case: Case, kind: str, stored: Stored) -> am.Log:
         return am.read_log(
             action=stored.held[action], reward=stored.held[reward], user=users, columns=others, **options
         )
-    return am.read_log(stored.source, action=action, reward=reward, user=user, **options)
+    named = {} if case.by_default else {"user": user}
+    return am.read_log(stored.source, action=action, reward=reward, **named, **options)
 
 
 def read_all(case: Case, kind: str, stored: Stored) -> None:
@@ -117,6 +118,10 @@ def compare_log(case: Case, kind: str, stored: Stored) -> None:
     if case.by:
         decisions = log.by(*(key.text for key in case.by))
         assert dict(zip(decisions.keys, per_decision(decisions.statistics), strict=True)) == must.of_key
+        for user in list(log.users())[:1] if log.has_users else []:
+            of_user = zip(decisions.keys, per_decision(decisions.request(user=user).records), strict=True)
+            named = {key: part for key, part in of_user if any(count for count, *_ in part.values())}
+            assert named == must.of_key_and_user[text_of(user)]
 
 
 def assert_people(log: am.Log, kind: str, users: Counter[str], of_user: dict[str, Totals]) -> None:
