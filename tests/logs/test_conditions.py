@@ -18,8 +18,6 @@ from armnesia.logs import Condition, Source, open_source, read_log
 from armnesia.logs.conditions import conditions
 from armnesia.logs.files.duckdb_values import FileColumn
 from tests.logs.conftest import (
-    CSV_FILES,
-    EVERY_KIND,
     SOME_KINDS,
     TABLES,
     Stored,
@@ -79,63 +77,6 @@ NUMBERS = [1.0, -2.5, None, float("nan"), 0.1, 30.0, 1e15, float("inf"), 0.0, -0
 INTEGERS = [1, 0, -7, 30, 29, 31, 2**53 - 1, -(2**53) + 1, 5, 6, 7, 8]
 FLAGS = [True, False] * 6
 ROWS = with_rows(text=TEXTS, number=NUMBERS, whole=INTEGERS, flag=FLAGS)
-MEANINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "text = DE": ("text", lambda v: v == "DE"),
-    "text = 'O''Brien'": ("text", lambda v: v == "O'Brien"),
-    "text = 'a; DROP TABLE log; --'": ("text", lambda v: v == "a; DROP TABLE log; --"),
-    "text = '\"q\"'": ("text", lambda v: v == '"q"'),
-    "text = '1'": ("text", lambda v: v == "1"),
-    "text = '1.0'": ("text", lambda v: v == "1.0"),
-    "text = 'NULL'": ("text", lambda v: v == "NULL"),
-    "text != DE": ("text", lambda v: v is not None and v != "DE"),
-    "text < 'a'": ("text", lambda v: v is not None and v < "a"),
-    "text >= 'é'": ("text", lambda v: v is not None and v >= "é"),
-    "text > '\uffff'": ("text", lambda v: v == "\U0001f600"),
-    "text in (DE, 'é', nobody)": ("text", lambda v: v in ("DE", "é")),
-    "number = 1": ("number", lambda v: v == 1),
-    "number = 0.1": ("number", lambda v: v == 0.1),
-    "number = 0": ("number", lambda v: v == 0),
-    "number != 1": ("number", lambda v: v is not None and not math.isnan(v) and v != 1),
-    "number < 30": ("number", lambda v: v is not None and v < 30),
-    "number >= 30": ("number", lambda v: v is not None and v >= 30),
-    "number > 1e14": ("number", lambda v: v in (1e15, float("inf"))),
-    "number in (30, -2.5, 99)": ("number", lambda v: v in (30, -2.5)),
-    "number = '30'": ("number", lambda v: v == 30),
-    "number = 'inf'": ("number", lambda v: v == float("inf")),
-    "whole = 1": ("whole", lambda v: v == 1),
-    "whole = 1.0": ("whole", lambda v: v == 1),
-    "whole = '1'": ("whole", lambda v: v == 1),
-    "whole = '1.0'": ("whole", lambda v: False),
-    "whole > 29.5": ("whole", lambda v: v > 29.5),
-    "whole <= -7": ("whole", lambda v: v <= -7),
-    "whole in (31, 5)": ("whole", lambda v: v in (31, 5)),
-    "whole in ('31', '5', x)": ("whole", lambda v: v in (31, 5)),
-    "whole = 9007199254740991": ("whole", lambda v: v == 2**53 - 1),
-    "flag = true": ("flag", lambda v: v),
-    "flag = 0": ("flag", lambda v: not v),
-    "flag > 0": ("flag", lambda v: v),
-    "user = u3": ("user", lambda v: v == "u3"),
-    "action = B": ("action", lambda v: v == "B"),
-    "reward = 1": ("reward", lambda v: v == 1),
-}
-
-
-@EVERY_KIND
-def test_a_condition_means_the_same_on_every_kind(stored: Store, kind: str) -> None:
-    source = stored(ROWS)
-    for condition, (column, meaning) in MEANINGS.items():
-        expected = {row for row, value in enumerate(ROWS[column]) if meaning(value)}
-        if condition == "number = '30'" and kind in CSV_FILES:
-            expected = set()  # the text in the file is 30.0
-        assert kept(source, condition) == expected, condition
-
-
-@SOME_KINDS
-def test_several_conditions_must_all_hold(stored: Store) -> None:
-    source = stored(ROWS)
-    assert kept(source, "whole >= 5", "flag = true") == {4, 6, 8, 10}
-    assert kept(source, "whole >= 5", "whole < 31", "text != '1.0'") == {3, 4, 8, 9, 10, 11}
-    assert kept(source, "whole >= 5", "text = nobody") == set()
 
 
 TEXT_NUMBERS = ["1", "1.0", "01", " 1 ", "1e0", "+1", "2", "TRUE", "false", "inf", "-3.5", None, "NaN", "1."]
@@ -166,28 +107,6 @@ def test_large_integers_are_compared_exactly_as_text(stored: Store) -> None:
     source = stored(with_rows(value=[2**53, 2**53 + 1, 2**53 + 2]))
     assert kept(source, "value = '9007199254740993'") == {1}
     assert kept(source, "value > 9007199254740991") == {0, 1, 2}
-
-
-@SOME_KINDS
-def test_a_text_that_is_no_number_is_refused(stored: Store, kind: str) -> None:
-    source = stored(with_rows(age=["30", "41", "old", None, "older"]))
-    with pytest.raises(InvalidLogError) as caught:
-        source.log(actions=["A", "B"], where="age > 30")
-    message = str(caught.value)
-    last = 3 if kind in TABLES else 4  # a missing value is not sent
-    assert message == (
-        "where column 'age' must hold numbers to be compared with 30; got 'old' at row 2, 'older' at row"
-        f" {last}: put 30 in quotes to compare it as text"
-    )
-    assert kept(source, "age > '30'") == {1, 2, 4}
-
-
-@SOME_KINDS
-def test_a_condition_sees_the_rows_that_those_before_it_left(stored: Store) -> None:
-    source = stored(with_rows(kind=["visit", "call", "visit", "call"], age=["20", "n/a", "40", "30"]))
-    assert kept(source, "kind = visit", "age > 30") == {2}
-    with pytest.raises(InvalidLogError, match=r"where column 'age' must hold numbers.* got 'n/a' at row 1"):
-        source.log(actions=["A", "B"], where=["age > 30", "kind = visit"])
 
 
 @SOME_KINDS
@@ -297,15 +216,6 @@ def test_propensities_are_judged_by_the_rows_that_are_read(stored: Store) -> Non
     assert source.open(**names).varying_propensity() == "pscore"
     assert source.open(**names, where="test = one").varying_propensity() is None
     assert source.open(**names, where="test = two").varying_propensity() == "pscore"
-
-
-@ON_TABLES
-def test_odd_names_of_columns(stored: Store) -> None:
-    names: Table = {"cost$1": ["x", "y"], "a b ; ? '": ["1", "2"], "in": [3, 4]}
-    source = stored(with_rows(**names))
-    assert kept(source, "cost$1 = y", """"a b ; ? '" = 2""", "in = 4") == {1}
-    opened = source.open(action="action", reward="reward", where=["cost$1 = y", "in = '4'"])
-    assert [rows.users for rows in opened.rows(["A", "B"], (0, 1), users={"u0", "u1"})] == [["u1"]]
 
 
 @ON_TABLES

@@ -15,7 +15,6 @@ from armnesia.logs import KeyColumn, read_log
 from tests.logs.conftest import (
     EVERY_KIND,
     SOME_KINDS,
-    TYPED,
     Stored,
     Table,
     write_csv,
@@ -62,28 +61,6 @@ EXPECTED_KEYS = list(zip(VISITS["country"], map(interval, VISITS["age"]), strict
 
 
 @EVERY_KIND
-def test_every_kind_gives_the_same_decisions(stored: Store) -> None:
-    log = stored(VISITS).log(actions=ACTIONS)
-    decisions = log.by(*KEYS)
-    assert decisions.keys == (
-        ("AT", "<18"),
-        ("DE", "<18"),
-        ("DE", "18..30"),
-        ("DE", "30..50"),
-        ("FR", "18..30"),
-        ("FR", ">=50"),
-    )
-    expected = by_hand(VISITS, EXPECTED_KEYS, list(range(8)))
-    assert as_dict(decisions.keys, decisions.statistics) == {
-        key: (len(rewards), sum(rewards)) for key, rewards in expected.items()
-    }
-    assert decisions.pooled == log.statistics()
-    assert decisions.n_rows == len(log) == 8
-    assert decisions.key_of(1) == {"country": "DE", "age": "<18"}
-    assert [decisions.index_of(decisions.key_of(at)) for at in range(6)] == list(range(6))
-
-
-@EVERY_KIND
 def test_the_request_of_a_person_is_parted_as_the_log_is(stored: Store) -> None:
     log = stored(VISITS).log(actions=ACTIONS)
     decisions = log.by(*KEYS)
@@ -114,33 +91,6 @@ def test_rows_are_counted_as_in_the_log(stored: Store) -> None:
         )
     with pytest.raises(InvalidInputError, match="rows must lie between 0 and 7"):
         decisions.request(rows=[8])
-
-
-@SOME_KINDS
-def test_a_row_without_a_key_is_refused(stored: Store) -> None:
-    source = stored(VISITS | {"country": ["DE", "FR", None, "FR", "DE", None, "DE", "AT"]})
-    log = source.log(actions=ACTIONS)
-    expected = "key column 'country' must have a value in every row; got a missing value at row 2, a missing"
-    with pytest.raises(InvalidLogError, match=expected):
-        log.by("country")
-
-
-@SOME_KINDS
-def test_a_row_without_a_number_between_edges_is_refused(stored: Store) -> None:
-    ages = [17.0, None, 29.5, 50.0, 18.0, 77.0, 30.0, -3.0]
-    with pytest.raises(
-        InvalidLogError, match="key column 'age' must have a value in every row; got a missing"
-    ):
-        stored(VISITS | {"age": ages}).log(actions=ACTIONS).by("age:18")
-
-
-@SOME_KINDS
-def test_edges_need_numbers(kind: str, stored: Store) -> None:
-    log = stored(VISITS).log(actions=ACTIONS)
-    expected = "key column 'country', which has edges, must hold numbers; "
-    expected += "it holds VARCHAR" if kind in TYPED else "got 'DE' at row 0, 'FR' at row 1"
-    with pytest.raises(InvalidLogError, match=expected):
-        log.by("country:1,2")
 
 
 @SOME_KINDS

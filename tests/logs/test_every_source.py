@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionsWarning
 from armnesia.core.statistics import ArmStatistics
@@ -74,12 +70,6 @@ def together(source: Source, chunk: int = 50_000, **options: Any) -> Rows:
         None if None in contents else [content for rows in contents for content in rows or ()],
         [ordinal for rows in chunks for ordinal in rows.ordinals],
     )
-
-
-@EVERY_KIND
-def test_every_kind_gives_the_same_log(stored: Store) -> None:
-    expected = read_log(COLUMNS, **NAMES, actions=ACTIONS)
-    assert_same(stored(COLUMNS).log(**NAMES, actions=ACTIONS), expected)
 
 
 @EVERY_KIND
@@ -220,15 +210,6 @@ def test_a_column_named_user_is_found(kind: str, stored: Store) -> None:
 
 
 @EVERY_KIND
-def test_without_a_column_named_user_there_are_no_users(stored: Store) -> None:
-    source = stored({"action": COLUMNS["variant"], "reward": COLUMNS["clicked"]})
-    assert not source.log(actions=ACTIONS).has_users
-    assert source.open(action="action", reward="reward").columns.user is None
-    with pytest.raises(InvalidLogError, match="user column 'user' is not in the source"):
-        source.log(user="user", actions=ACTIONS)
-
-
-@EVERY_KIND
 def test_undeclared_actions_are_taken_from_the_source(kind: str, stored: Store) -> None:
     table = {"action": [10, 9, 10], "reward": [1, 0, 0]}
     source = stored(table)
@@ -309,30 +290,3 @@ def test_an_empty_source_has_no_rows_and_no_labels(stored: Store) -> None:
     assert list(source.rows(ACTIONS, (0, 1))) == []
     with pytest.raises(InvalidLogError, match="holds no rows"):
         source.action_labels()
-
-
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.sampled_from("ABC"), st.floats(-3.7, 11.2), st.one_of(st.none(), st.sampled_from("xyz"))
-        ),
-        min_size=1,
-        max_size=30,
-    )
-)
-def test_statistics_and_requests_are_those_of_the_rows(rows: list[tuple[str, float, str | None]]) -> None:
-    action, reward, user = (list(column) for column in zip(*rows, strict=True))
-    frame = pd.DataFrame({"action": action, "reward": reward, "user": pd.Series(user, dtype=object)})
-    table = pl.LazyFrame({"action": action, "reward": reward, "user": pl.Series(user, dtype=pl.String)})
-
-    def statistics(users: set[Any]) -> ArmStatistics:
-        rewards = {arm: [r for a, r, u in rows if a == arm and u in users] for arm in "ABC"}
-        return ArmStatistics.from_rewards(rewards, (-3.7, 11.2))
-
-    for source in (frame, table):
-        log = read_log(source, actions=["A", "B", "C"], reward_range=(-3.7, 11.2))
-        assert log.statistics() == statistics({None, "x", "y", "z"})
-        for name in log.users():
-            request = log.request(user=name)
-            assert request.records == statistics({name})
-            assert log.statistics().without(request) == statistics({None, "x", "y", "z"} - {name})

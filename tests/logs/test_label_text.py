@@ -236,24 +236,6 @@ def test_and_the_same_on_postgresql(kind: str, schema: Schema) -> None:
     assert_known_by_text(KINDS[kind], schema.url, table)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "source"), [case for case in cases() if case[1] in ("parquet", "csv", "sqlite")]
-)
-def test_a_log_in_a_file_or_table_finds_users_by_value_and_by_text(
-    kind: str, source: str, tmp_path: Path
-) -> None:
-    """User 7 is 7, 7.0 and "7"; in memory, labels are compared as Python values."""
-    made = SOURCES[source](KINDS[kind], tmp_path)
-    table = "log" if source == "sqlite" else None
-    log = read_log(made, action="arm", reward="won", user="x", table=table, actions=["A"])
-    for value, text in zip(KINDS[kind].values, KINDS[kind].texts, strict=True):
-        assert log.request(user=value) == log.request(user=text)
-        assert log.request(users=[value, text]).counts.tolist() == [1]
-    actions = read_log(made, action="x", reward="won", table=table, actions=KINDS[kind].values)
-    assert actions.statistics().counts.tolist() == [1] * len(KINDS[kind].values)
-
-
 @pytest.mark.parametrize("source", ["mapping", "arrow", "parquet", "pandas", "polars"])
 def test_a_vault_holds_labels_other_than_numbers_as_text(source: str, tmp_path: Path) -> None:
     days = Kind([dt.date(2024, 5, 2), dt.date(2024, 5, 1)], ["2024-05-02", "2024-05-01"], pa.date32())

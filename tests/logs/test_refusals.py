@@ -10,7 +10,7 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs import IF_PRESENT, Log, open_source, read_log
-from tests.logs.conftest import SOME_KINDS, TYPED, Stored, Table
+from tests.logs.conftest import SOME_KINDS, Stored, Table
 
 NAN, INF = float("nan"), float("inf")
 Store = Callable[[Table], Stored]
@@ -32,52 +32,6 @@ def refusal_of(source: Stored, **names: Any) -> str:
             pass
     assert str(caught.value) == message
     return message
-
-
-@SOME_KINDS
-@pytest.mark.parametrize(
-    ("rewards", "got"),
-    [
-        ([0.5, 1.5, 0.0, -0.25], "1.5 at row 1, -0.25 at row 3"),
-        ([7.0, 8.0, 9.0, 10.0], "7.0 at row 0, 8.0 at row 1, 9.0 at row 2, …"),
-        ([0.0, 1.0, 1.0000000000000002, 0.0], "1.0000000000000002 at row 2"),
-    ],
-)
-def test_rewards_outside_the_range(stored: Store, rewards: list[float], got: str) -> None:
-    message = refusal_of(stored({"action": ["A"] * 4, "reward": rewards}))
-    hint = "reward_range=… (--reward-range) declares another range, in a vault at init"
-    assert message == f"reward column 'reward' must lie in reward_range [0.0, 1.0]; got {got}: {hint}"
-
-
-@SOME_KINDS
-@pytest.mark.parametrize(
-    ("rewards", "got"),
-    [
-        ([0.5, NAN, 1.0], "a missing value at row 1"),
-        ([0.5, None, 1.0], "a missing value at row 1"),
-        ([INF, 0.5, -INF], "inf at row 0, -inf at row 2"),
-        ([5.0, 0.5, INF], "inf at row 2"),
-    ],
-)
-def test_rewards_that_are_no_finite_number(stored: Store, rewards: list[Any], got: str) -> None:
-    message = refusal_of(stored({"action": ["A"] * 3, "reward": rewards}))
-    assert message == f"reward column 'reward' must hold a finite number in every row; got {got}"
-
-
-@pytest.mark.parametrize("kind", ["pandas", "csv", "mapping of lists", "sqlite"], indirect=True)
-def test_rewards_that_are_no_number(stored: Store) -> None:
-    message = refusal_of(stored({"action": ["A"] * 5, "reward": [1, "yes", 0, "no", 3]}))
-    assert message == "reward column 'reward' must hold numbers; got 'yes' at row 1, 'no' at row 3"
-
-
-@SOME_KINDS
-def test_text_for_a_reward(kind: str, stored: Store) -> None:
-    """A number that is written as text is a number in a CSV file only; a Parquet file tells its type."""
-    message = refusal_of(stored({"action": ["A"] * 5, "reward": ["0.5", "yes", "0.5", None, "1"]}))
-    got = {**dict.fromkeys(TYPED, "it holds VARCHAR"), "csv": "got 'yes' at row 1"}.get(
-        kind, "got '0.5' at row 0, 'yes' at row 1, '0.5' at row 2, …"
-    )
-    assert message == f"reward column 'reward' must hold numbers; {got}"
 
 
 @pytest.mark.parametrize(
@@ -105,30 +59,11 @@ def test_rewards_in_arrays(reward: Any, got: str) -> None:
 
 
 @SOME_KINDS
-def test_undeclared_actions(stored: Store) -> None:
-    columns: dict[str, list[Any]] = {"action": ["A", "C", "B", "D", "C", "C"], "reward": [1, 0, 0, 0, 0, 0]}
-    assert refusal_of(stored(columns)) == (
-        "action column 'action' must hold declared actions only, 'A', 'B';"
-        " got 'C' at row 1, 'D' at row 3, 'C' at row 4, …"
-    )
-
-
-@SOME_KINDS
 def test_numbers_for_actions_that_are_declared_as_text(kind: str, stored: Store) -> None:
     got = "'1' at row 0, '2' at row 1" if kind == "csv" else "1 at row 0, 2 at row 1"
     assert refusal_of(stored({"action": [1, 2], "reward": [0, 1]})) == (
         f"action column 'action' must hold declared actions only, 'A', 'B'; got {got}"
     )
-
-
-@SOME_KINDS
-def test_missing_actions(stored: Store) -> None:
-    source = stored({"action": ["A", None, "B"], "reward": [1, 0, 0]})
-    expected = "action column 'action' must name an action in every row; got a missing value at row 1"
-    assert refusal_of(source) == expected
-    with pytest.raises(InvalidLogError) as caught:
-        source.open(action="action", reward="reward").action_labels()
-    assert str(caught.value) == expected
 
 
 @SOME_KINDS
@@ -142,12 +77,6 @@ def test_columns_that_are_not_there(stored: Store, role: str) -> None:
     with pytest.raises(InvalidLogError) as caught:
         source.open(**{"action": "action", "reward": "reward", role: "Action"})
     assert str(caught.value) == expected
-
-
-@SOME_KINDS
-def test_empty_logs(stored: Store) -> None:
-    source = stored({"action": [], "reward": []})
-    assert refusal(source.source, **source.options) == "source holds no rows; a log needs at least one"
 
 
 def test_columns_of_different_length() -> None:

@@ -59,7 +59,7 @@ def read(case: Case, kind: str, stored: Stored) -> am.Log:
         return am.read_log(
             action=stored.held[action], reward=stored.held[reward], user=users, columns=others, **options
         )
-    named = {} if case.by_default else {"user": user}
+    named: dict[str, Any] = {} if case.by_default else {"user": user}
     return am.read_log(stored.source, action=action, reward=reward, **named, **options)
 
 

@@ -77,18 +77,6 @@ def test_partitions_are_columns(tmp_path: Path, by: tuple[str, ...], whole: str)
         )
 
 
-def test_keys_may_be_partitions(tmp_path: Path) -> None:
-    rows = {name: values[:5] for name, values in ROWS.items()}
-    folder = written(tmp_path / "lake", rows, ["day", "age"])
-    numbers = rows | {"age": list(map(int, rows["age"]))}
-    for by in (["day"], ["age:18,40"], ["day", "age:18,40"]):
-        parted, expected = (read_log(each, actions=ACTIONS).by(*by) for each in (folder, numbers))
-        assert parted.keys == expected.keys
-        assert parted.statistics == expected.statistics
-    with pytest.raises(InvalidLogError, match=r"key column 'day'.* must"):
-        read_log(written(tmp_path / "other", ROWS, ["day"]), actions=ACTIONS).by("day")
-
-
 def test_actions_and_ids_may_be_partitions(tmp_path: Path) -> None:
     folder = written(tmp_path / "lake", ROWS, ["action", "age"])
     source = open_source(folder, action="action", reward="reward", id="age")
@@ -99,15 +87,6 @@ def test_actions_and_ids_may_be_partitions(tmp_path: Path) -> None:
     assert (
         read_log(folder, actions=ACTIONS).statistics() == expected.read(tuple(ACTIONS), (0, 1)).statistics()
     )
-
-
-def test_csv_files_have_partitions(tmp_path: Path) -> None:
-    folder = written(tmp_path / "lake", ROWS, ["day", "age"], "csv")
-    log, expected = read_log(folder, actions=ACTIONS), read_log(ROWS, actions=ACTIONS)
-    assert log.statistics() == expected.statistics()
-    assert log.request(user="ann") == expected.request(user="ann")
-    chosen, other = (read_log(each, actions=ACTIONS, where="age >= 30") for each in (folder, ROWS))
-    assert chosen.statistics() == other.statistics()
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv"])

@@ -6,90 +6,20 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import duckdb
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
-from armnesia.core.units import to_units
 from armnesia.logs import Log, label_text, open_source, read_log, reopen_source
 from armnesia.logs.conditions import Condition
-from armnesia.logs.files.log import FileLog
 from armnesia.logs.key_columns import KeyColumn
 from tests.logs.conftest import Stored, Table, write_csv, write_parquet
 from tests.logs.test_every_source import COLUMNS_OF_ROWS, ROWS, together
-
-RANGES = [(0.0, 1.0), (-3.7, 11.2), (1.0, 5.0), (-1e-3, 1e17), (0.1, 0.3), (0.0, 5e-324)]
-
-
-def adversarial(low: float, high: float, n: int = 100_000) -> FloatArray:
-    """Rewards that fall on, just above and just below a tie, and at and next to the ends."""
-    random = np.random.default_rng(7)
-    ties = low + (random.integers(0, 10**9, n // 2) + 0.5) / 1e9 * (high - low)
-    small_ties = low + (np.arange(n // 8) + 0.5) * 1e-9 * (high - low)
-    values = [ties, small_ties, random.uniform(0, 1, n // 4) * (high - low) + low]
-    values += [np.nextafter(values[0], high), np.nextafter(values[1], low), np.array([low, high])]
-    values.append(np.nextafter(np.array([low, high]), np.array([high, low])))
-    return np.clip(np.concatenate(values), low, high)
-
-
-@pytest.mark.parametrize("reward_range", RANGES)
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_rounding_is_bit_for_bit_that_of_to_units(
-    reward_range: tuple[float, float], suffix: str, tmp_path: Path
-) -> None:
-    rewards = adversarial(*reward_range)
-    path = tmp_path / f"log.{suffix}"
-    frame = pl.DataFrame({"action": np.zeros(rewards.size, dtype=int), "reward": rewards})
-    if suffix == "parquet":
-        frame.write_parquet(path)
-    else:
-        path.write_text("action,reward\n" + "".join(f"0,{reward!r}\n" for reward in rewards.tolist()))
-    log = read_log(path, actions=[0], reward_range=reward_range)
-    assert isinstance(log, FileLog)
-    units = [row[0] for row in log.source.query("SELECT units FROM numbered ORDER BY position", reward_range)]
-    assert rewards.size > 100_000
-    assert np.array_equal(np.array(units), to_units(rewards, reward_range))
-    assert log.statistics() == read_log(frame, actions=[0], reward_range=reward_range).statistics()
-
-
-ENDS_AND_TIES = [0.0, -0.0, 1.0, 0.1 + 0.2, 0.3, 0.5, 5e-10, 1.5e-9, 2.5e-9, 1 - 2**-53, 5e-324, 1 - 5e-10]
-REWARDS_OF_TYPES: dict[str, tuple[Any, list[Any]]] = {
-    "double": (pa.float64(), ENDS_AND_TIES),
-    "float": (pa.float32(), ENDS_AND_TIES),
-    "decimal": (pa.decimal128(11, 10), [Decimal("0.3"), Decimal("0.0000000005"), Decimal("0.0000000015"), 1]),
-    "wide decimal": (pa.decimal128(38, 30), [Decimal("0.3"), Decimal(1) / 2**30, Decimal("2.5e-9"), 0]),
-    "integer": (pa.int64(), [0, 1, 1, 0]),
-    "unsigned": (pa.uint8(), [0, 1]),
-    "boolean": (pa.bool_(), [True, False, True]),
-}
-
-
-@pytest.mark.parametrize("reward_range", [(0.0, 1.0), (-0.1, 1.1), (0.0, 3.0)])
-@pytest.mark.parametrize("kind", REWARDS_OF_TYPES)
-def test_the_sums_of_the_group_by_are_those_of_to_units(
-    kind: str, reward_range: tuple[float, float], tmp_path: Path
-) -> None:
-    """By every action and for every person, in the types that a reward may have."""
-    type_, values = REWARDS_OF_TYPES[kind]
-    rewards = pa.array(values * 3, type_)
-    n = len(rewards)
-    actions, users = np.arange(n) % 3, np.arange(n) % 4
-    table = pa.table({"action": actions, "reward": rewards, "user": users})
-    pq.write_table(table, tmp_path / "log.parquet", row_group_size=5)
-    log = read_log(tmp_path / "log.parquet", actions=range(3), reward_range=reward_range)
-    units = to_units([float(reward) for reward in rewards.to_pylist()], reward_range)
-    assert log.statistics().sums.tolist() == [int(units[actions == arm].sum()) for arm in range(3)]
-    for user in range(4):
-        chosen = [int(units[(actions == arm) & (users == user)].sum()) for arm in range(3)]
-        assert log.request(user=user).records.sums.tolist() == chosen
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf"), None])
@@ -105,18 +35,6 @@ def test_what_is_no_finite_number_is_refused_whatever_the_statistics_of_the_file
             InvalidLogError, match=r"must hold a finite number in every row; got .* at row 5000$"
         ):
             read_log(tmp_path / "log.parquet", actions=["A"])
-
-
-def test_long_decimals_are_rounded_correctly(tmp_path: Path) -> None:
-    random = np.random.default_rng(8)
-    texts = ["0." + "".join(map(str, random.integers(0, 10, 37))) for _ in range(2_000)]
-    decimals = pa.array([Decimal(text) for text in texts], pa.decimal128(38, 37))
-    columns = {"action": pa.array(["A"] * len(texts)), "reward": decimals}
-    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
-    (tmp_path / "log.csv").write_text("action,reward\n" + "".join(f"A,{text}\n" for text in texts))
-    in_memory = read_log(action=["A"] * len(texts), reward=[float(text) for text in texts], actions=["A"])
-    for source in (tmp_path / "log.parquet", tmp_path / "log.csv", pa.table(columns)):
-        assert read_log(source, actions=["A"]).statistics() == in_memory.statistics()
 
 
 @pytest.fixture(scope="module")
@@ -156,50 +74,6 @@ def test_many_rows_in_many_files(suffix: str, many_rows: tuple[pl.DataFrame, Pat
     assert files.request(users=some) == memory.request(users=some)
 
 
-def test_a_log_of_one_row(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("action,reward,user\nA,1,ann")
-    log = read_log(path, user="user", actions=["A"])
-    assert (len(log), log.users()) == (1, {"ann": 1})
-    assert log.request(rows=[0]) == log.request(user="ann")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "file_name", ["it's.csv", 'a "b".csv', "a[1].csv", "st*r?.csv", "spa ce;--.csv", "ü.csv"]
-)
-@pytest.mark.parametrize("column", ["it's", 'a "b"', "sp ace", "c1", "Ж", "a\nb", "{}", "$files"])
-def test_names_are_never_mistaken_for_sql(file_name: str, column: str, tmp_path: Path) -> None:
-    (tmp_path / "a1.csv").write_text("action,reward\nA,1\n")  # "a[1].csv" as a pattern would match this file
-    other = f"{column}?"
-    frame = pd.DataFrame({column: ["x", "y"], "reward": [0, 1], other: ["x", "y"]})
-    frame.to_csv(tmp_path / file_name, index=False)
-    frame.to_parquet(tmp_path / file_name.replace(".csv", ".parquet"))
-    for path in (tmp_path / file_name, tmp_path / file_name.replace(".csv", ".parquet")):
-        log = read_log(path, action=column, user=other, actions=["x", "y"])
-        assert log.statistics().sums.tolist() == [0, 10**9]
-        assert log.request(user="y").counts.tolist() == [0, 1]
-
-
-def test_columns_that_differ_in_case_only_are_different_columns(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("action,Reward,reward\nA,1,0\n")
-    assert read_log(path, actions=["A"]).statistics().sums.tolist() == [0]
-    assert read_log(path, reward="Reward", actions=["A"]).statistics().sums.tolist() == [10**9]
-
-
-def test_labels_of_csv_files_are_text(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text('action,reward,user\n1,1,007\n2,true,7\n1,False,NA\n2, 1 ,\n2,1e-3,""\n')
-    log = read_log(path, user="user", actions=[1, 2])
-    assert log.actions == (1, 2)
-    assert log.users() == {"007": 1, "7": 1, "NA": 1}
-    assert log.request(user="007").counts.tolist() == [1, 0]
-    assert log.request(user=7).counts.tolist() == log.request(user=np.int64(7)).counts.tolist() == [0, 1]
-    assert log.request(users=[7, "7"]).counts.tolist() == [0, 1]
-    assert log.statistics().sums.tolist() == [10**9, 2_001_000_000]
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -234,39 +108,6 @@ def test_labels_of_parquet_files_keep_their_type_and_match_by_text(labels: Any, 
     assert as_text.statistics().sums.tolist() == [10**9, 0]
 
 
-def test_a_user_column_without_any_user(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"action": ["A"], "reward": [1], "user": pa.nulls(1)}), tmp_path / "log.parquet")
-    log = read_log(tmp_path / "log.parquet", user="user", actions=["A"])
-    assert log.users() == {}
-    with pytest.raises(InvalidInputError, match="no rows of user 'ann'"):
-        log.request(user="ann")
-
-
-def test_uuids_are_labels(tmp_path: Path) -> None:
-    ids = [UUID(int=1), UUID(int=2)]
-    table = pa.table({"action": ["A", "A"], "reward": [1, 0], "user": pa.array(ids, pa.uuid())})
-    pq.write_table(table, tmp_path / "log.parquet")
-    log = read_log(tmp_path / "log.parquet", user="user", actions=["A"])
-    assert log.users() == {ids[0]: 1, ids[1]: 1}
-    assert log.request(user=str(ids[0])) == log.request(user=ids[0])
-
-
-@pytest.mark.parametrize(
-    "rewards",
-    [
-        [True, False],
-        pa.array([1, 0], pa.uint8()),
-        pa.array([1, 0], pa.float32()),
-        pa.array([Decimal(1), Decimal(0)], pa.decimal128(9, 4)),
-        pa.array([Decimal(1), Decimal(0)], pa.decimal128(38, 0)),
-    ],
-    ids=str,
-)
-def test_rewards_of_parquet_files_have_any_numeric_type(rewards: Any, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"action": ["A", "B"], "reward": rewards}), tmp_path / "log.parquet")
-    assert read_log(tmp_path / "log.parquet", actions=["A", "B"]).statistics().sums.tolist() == [10**9, 0]
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet", "sqlite"], indirect=True)
 @pytest.mark.parametrize("actions", [[1, "1"], [2.0, "2"]], ids=str)
 def test_two_declared_labels_with_the_same_text_are_refused(
@@ -275,14 +116,6 @@ def test_two_declared_labels_with_the_same_text_are_refused(
     source = stored({"action": [1], "reward": [1]})
     with pytest.raises(InvalidInputError, match=r"actions must differ in their text, .* got .* and '[12]'"):
         source.log(actions=actions)
-
-
-def test_parquet_files_may_differ_in_columns_that_are_not_used(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"x": [1], "action": ["A"], "reward": [0.5]}), tmp_path / "1.parquet")
-    pq.write_table(pa.table({"reward": [0.25], "y": ["?"], "action": ["B"]}), tmp_path / "2.parquet")
-    log = read_log(tmp_path / "*.parquet", actions=["A", "B"])
-    assert log.statistics().sums.tolist() == [500_000_000, 250_000_000]
-    assert log.request(rows=[1]).counts.tolist() == [0, 1]
 
 
 def test_globs_are_sorted_and_recursive(tmp_path: Path) -> None:
@@ -354,14 +187,6 @@ def test_a_glob_without_an_id_needs_the_same_columns_everywhere(tmp_path: Path) 
     with pytest.raises(InvalidLogError, match="files with the same columns"):
         open_source(tmp_path / "*.parquet", **COLUMNS_OF_ROWS)
     assert open_source(tmp_path / "*.parquet", **COLUMNS_OF_ROWS, id="hour").n_rows() == 10
-
-
-def test_a_user_column_in_some_of_the_files_is_not_overlooked(tmp_path: Path) -> None:
-    write_parquet(tmp_path / "1.parquet", {"action": ["A"], "reward": [1]})
-    write_parquet(tmp_path / "2.parquet", {"action": ["A"], "reward": [1], "user": ["ann"]})
-    with pytest.raises(InvalidLogError, match="files with the same columns"):
-        read_log(tmp_path / "*.parquet", actions=["A"])
-    assert len(read_log(tmp_path / "*.parquet", user=None, actions=["A"])) == 2
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from tests.logs.lakes.tables import (
     inline_vector,
     set_features,
     set_schema,
-    vector_in_file,
     write_commit,
     write_delta,
 )
@@ -47,28 +46,6 @@ def refusal(name: str, **columns: Any) -> str:
     with pytest.raises(InvalidLogError) as caught:
         open_source(name, **{"action": "action", "reward": "reward", **columns})
     return str(caught.value)
-
-
-def test_the_rows_of_all_appends_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "clicks"
-    for rows in (CLICKS, MORE, CLICKS):
-        name = write_delta(path, rows, mode="append")
-    log = assert_reads(name, in_delta(path))
-    assert len(log) == 14
-    assert log.users() == {1: 5, 2: 4, 3: 2, 4: 1}
-
-
-def test_an_overwritten_table_has_its_last_rows_only(tmp_path: Path) -> None:
-    write_delta(tmp_path / "clicks", CLICKS)
-    name = write_delta(tmp_path / "clicks", MORE, mode="overwrite")
-    assert len(assert_reads(name, in_delta(tmp_path / "clicks"))) == 2
-
-
-def test_deleted_rows_are_not_read(tmp_path: Path) -> None:
-    name = write_delta(tmp_path / "clicks", CLICKS)
-    deltalake.DeltaTable(str(tmp_path / "clicks")).delete('"user" = 2')
-    log = assert_reads(name, in_delta(tmp_path / "clicks"))
-    assert 2 not in log.users()
 
 
 def test_a_checkpoint_and_a_cleaned_log_change_nothing(tmp_path: Path) -> None:
@@ -135,20 +112,6 @@ def contents(name: str, **columns: Any) -> list[str]:
     return sorted(content for rows in chunks for content in rows.contents or ())
 
 
-def test_the_action_and_the_user_may_be_partition_columns(tmp_path: Path) -> None:
-    name = write_delta(tmp_path / "clicks", CLICKS, partition_by=["action", "user"])
-    assert_reads(name, in_delta(tmp_path / "clicks"))
-
-
-def test_where_is_a_condition_on_partition_columns_and_others(tmp_path: Path) -> None:
-    name = write_delta(tmp_path / "clicks", PARTED, partition_by=["day"])
-    log = read_log(name, actions=ACTIONS, where=["day = '2024-01-01'", "reward >= 0.3"])
-    chosen = pd.DataFrame(PARTED).query(
-        "day == @date(2024, 1, 1) and reward >= 0.3", local_dict={"date": date}
-    )
-    assert log.statistics() == statistics(chosen)
-
-
 @pytest.mark.parametrize(
     ("column", "values"), [("at", [datetime(2024, 1, 1, tzinfo=UTC)] * 6), ("key", [b"a\x00"] * 6)]
 )
@@ -162,26 +125,6 @@ def test_partition_values_that_are_unclear_are_refused_where_they_are_read(
 
 
 # Schema evolution.
-
-
-def test_a_column_that_was_added_later_is_missing_in_earlier_rows(tmp_path: Path) -> None:
-    path = tmp_path / "clicks"
-    write_delta(path, {name: CLICKS[name] for name in ("action", "reward")})
-    name = write_delta(path, {**MORE, "country": ["DE", "FR"]}, mode="append", schema_mode="merge")
-    log = assert_reads(name, in_delta(path))
-    assert log.users() == {4: 1, 1: 1}
-    assert len(read_log(name, actions=ACTIONS, where="country = DE")) == 1
-    assert (
-        sum("7:country" in str(content) for content in contents(name, action="action", reward="reward")) == 8
-    )
-
-
-def test_files_with_columns_in_another_order_are_read_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "clicks"
-    name = write_delta(path, CLICKS)
-    add_file(path, 1, pa.table({"reward": [0.5], "user": [9], "action": ["B"]}))
-    add_file(path, 2, pa.table({"other": [0.5], "action": ["C"], "user": [8], "reward": [0.25]}))
-    assert_reads(name, in_delta(path))
 
 
 def test_a_column_that_a_file_spells_otherwise_is_refused(tmp_path: Path) -> None:
@@ -203,29 +146,6 @@ def test_a_required_column_that_a_file_lacks_is_refused(tmp_path: Path) -> None:
 
 
 # Table features, written by hand where deltalake cannot write them.
-
-
-@pytest.mark.parametrize("stored", ["inline", "file"])
-def test_rows_in_deletion_vectors_are_not_read(tmp_path: Path, stored: str) -> None:
-    path = tmp_path / "my clicks"
-    name = write_delta(path, {**CLICKS, "day": list("xxyyxz")}, partition_by=["day"])
-    write_delta(path, {**MORE, "day": ["x", "y"]}, mode="append")
-
-    def remove(actions: list[dict[str, Any]]) -> None:
-        for add, rows in zip(add_actions(actions), ([0, 2], [1]), strict=False):
-            make = inline_vector if stored == "inline" else lambda rows: vector_in_file(path, rows)
-            add["deletionVector"] = make(rows)
-
-    edit_commit(path, 0, set_features("deletionVectors"))
-    edit_commit(path, 0, remove)
-    log = assert_reads(name, in_delta(path))
-    assert len(log) == 5
-    assert log.request(rows=[0, 1, 2, 3, 4]).records == log.statistics()
-    source = open_source(name, action="action", reward="reward")
-    assert source.n_rows() == 5
-    assert [position for rows in source.rows(ACTIONS, (0, 1)) for position in rows.positions] == list(
-        range(5)
-    )
 
 
 class PanicException(BaseException):
@@ -285,16 +205,6 @@ def mapped(mode: str) -> Any:
     return change
 
 
-def with_ids(table: pa.Table) -> pa.Table:
-    """The columns with the field ids 1, 2, …, and then in another order, with other names."""
-    fields = [
-        pa.field(f"x{number}", each.type, metadata={"PARQUET:field_id": str(number)})
-        for number, each in enumerate(table.schema, 1)
-    ]
-    numbered = pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
-    return numbered.select(list(reversed(numbered.column_names)))
-
-
 def test_columns_mapped_by_name_are_found_whatever_they_are_called_now(tmp_path: Path) -> None:
     """Two columns have even changed their names with each other."""
     path = tmp_path / "clicks"
@@ -319,22 +229,6 @@ def test_columns_are_mapped_by_version_2_of_the_protocol_too(tmp_path: Path) -> 
 
     edit_commit(path, 0, older)
     assert_reads(name, in_delta(path), action="reward", reward="action", user="the user")
-
-
-def test_columns_mapped_by_id_are_found_by_the_ids_in_the_files(tmp_path: Path) -> None:
-    path = tmp_path / "clicks"
-    name = write_delta(path, pa.table(CLICKS)[:0])
-    edit_commit(path, 0, mapped("id"))
-    add_file(path, 1, with_ids(pa.table(CLICKS)))
-    frame = pd.DataFrame(CLICKS).rename(columns={"action": "reward", "reward": "action", "user": "the user"})
-    assert_reads(name, frame, action="reward", reward="action", user="the user")
-
-
-def test_columns_mapped_by_id_are_refused_in_files_without_ids(tmp_path: Path) -> None:
-    name = write_delta(tmp_path / "clicks", CLICKS)
-    edit_commit(tmp_path / "clicks", 0, mapped("id"))
-    message = refusal(name, action="reward", reward="action")
-    assert "is known by its field id, and the columns of file 'part-" in message
 
 
 def test_a_mapping_that_the_protocol_does_not_provide_for_is_refused(tmp_path: Path) -> None:

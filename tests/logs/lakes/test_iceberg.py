@@ -14,15 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFileContent, FileFormat
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, MonthTransform, Transform, TruncateTransform
 from pyiceberg.types import (
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    NestedField,
     StringType,
 )
 
@@ -35,7 +29,6 @@ from tests.logs.lakes.tables import (
     add_delete_file,
     append_without,
     arrow_table,
-    compact_iceberg,
     delete_positions,
     edit_metadata,
     iceberg_catalog,
@@ -83,20 +76,6 @@ def refusal(name: str, **columns: Any) -> str:
     with pytest.raises(InvalidLogError) as caught:
         open_source(name, **{"action": "action", "reward": "reward", **columns})
     return str(caught.value)
-
-
-def test_the_rows_of_all_appends_are_read(catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS, MORE, CLICKS)
-    log = assert_reads(static_name(table), in_iceberg(table))
-    assert len(log) == 14
-
-
-def test_deleted_and_overwritten_rows_are_not_read(catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS, MORE)
-    table.delete("user = 1")
-    assert 1 not in assert_reads(static_name(table), in_iceberg(table)).users()
-    table.overwrite(arrow_table(MORE))
-    assert len(assert_reads(static_name(table), in_iceberg(table))) == 2
 
 
 def test_a_table_of_a_catalog(tmp_path: Path, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,66 +179,7 @@ def test_other_partition_transforms_change_nothing(tmp_path: Path, catalog: SqlC
     assert_reads(static_name(table), in_iceberg(table))
 
 
-def test_a_table_whose_partitions_have_changed(catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS)
-    with table.update_spec() as update:
-        update.add_identity("action")
-    table.append(arrow_table(MORE))
-    assert_reads(static_name(table), in_iceberg(table))
-
-
 # Schema evolution.
-
-
-def test_renamed_columns_are_found_by_their_ids(catalog: SqlCatalog) -> None:
-    """Two columns have even changed their names with each other."""
-    table = create(catalog, CLICKS)
-    with table.update_schema() as update:
-        update.rename_column("action", "was_action").rename_column("user", "who")
-    with table.update_schema() as update:
-        update.rename_column("reward", "action")
-    with table.update_schema() as update:
-        update.rename_column("was_action", "reward")
-    table.append(pa.table({"reward": ["B"], "action": [0.75], "who": [7]}))
-    log = assert_reads(static_name(table), in_iceberg(table), action="reward", reward="action", user="who")
-    assert len(log) == 7
-
-
-def test_a_column_that_was_added_later_is_missing_in_earlier_rows(catalog: SqlCatalog) -> None:
-    table = create(catalog, {name: CLICKS[name] for name in ("action", "reward")})
-    with table.update_schema() as update:
-        update.add_column("user", LongType())
-        update.add_column("country", StringType())
-    table.append(arrow_table({**MORE, "country": ["DE", "FR"]}))
-    log = assert_reads(static_name(table), in_iceberg(table))
-    assert log.users() == {4: 1, 1: 1}
-    assert len(read_log(static_name(table), actions=ACTIONS, where="country = FR")) == 1
-
-
-def test_a_column_that_was_dropped_and_added_again_is_another_column(catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS)
-    with table.update_schema() as update:
-        update.delete_column("user")
-    with table.update_schema() as update:
-        update.add_column("user", LongType())
-    table.append(arrow_table(MORE))
-    assert assert_reads(static_name(table), in_iceberg(table)).users() == {4: 1, 1: 1}
-
-
-def test_widened_columns_are_read_in_the_wider_type(catalog: SqlCatalog) -> None:
-    schema = Schema(
-        NestedField(1, "action", StringType()),
-        NestedField(2, "reward", FloatType()),
-        NestedField(3, "user", IntegerType()),
-    )
-    narrow = pa.table(CLICKS).cast(schema.as_arrow())
-    table = create(catalog, narrow, schema=schema)
-    with table.update_schema() as update:
-        update.update_column("reward", DoubleType())
-        update.update_column("user", LongType())
-    table.append(arrow_table({**MORE, "user": [2**40, 1]}))
-    log = assert_reads(static_name(table), in_iceberg(table))
-    assert log.users()[2**40] == 1
 
 
 def test_nested_columns_are_part_of_a_row_unless_their_fields_have_changed(
@@ -290,21 +210,6 @@ def test_files_without_field_ids_are_read_by_the_name_mapping(tmp_path: Path, ca
 
 
 # Deletes.
-
-
-def test_rows_deleted_by_position_are_not_read(tmp_path: Path, catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS, MORE, CLICKS)
-    first, second, _ = (file.file_path for file in iceberg_files(table))
-    delete_positions(table, {first: [0, 1], second: [1]}, tmp_path / "first.parquet")
-    table = table.refresh()
-    assert_reads(static_name(table), in_iceberg(table))
-    delete_positions(table, {first: [0]}, tmp_path / "again.parquet")
-    table = table.refresh()
-    assert len(assert_reads(static_name(table), in_iceberg(table))) == 11
-    table.append(arrow_table(MORE))
-    assert len(assert_reads(static_name(table), in_iceberg(table))) == 13
-    compact_iceberg(table)
-    assert len(assert_reads(static_name(table), in_iceberg(table))) == 13
 
 
 def test_a_position_that_is_not_in_the_file_is_refused(tmp_path: Path, catalog: SqlCatalog) -> None:
@@ -345,37 +250,8 @@ def test_other_deletes_are_refused(
 # Format versions.
 
 
-def test_tables_of_format_version_1(catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS, MORE, properties={"format-version": "1"})
-    assert table.metadata.format_version == 1
-    assert_reads(static_name(table), in_iceberg(table))
-
-
 def as_version_3(metadata: dict[str, Any]) -> None:
     metadata.update({"format-version": 3, "next-row-id": 100})
-
-
-def test_tables_of_format_version_3_without_new_features(catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS, MORE)
-    expected = in_iceberg(table)
-    edit_metadata(table, as_version_3)
-    assert table.refresh().metadata.format_version == 3
-    assert_reads(static_name(table), expected)
-
-
-def test_a_default_for_rows_without_a_column_is_refused(catalog: SqlCatalog) -> None:
-    table = create(catalog, CLICKS)
-
-    def add_column(metadata: dict[str, Any]) -> None:
-        as_version_3(metadata)
-        field = {"id": 9, "name": "country", "type": "string", "required": False, "initial-default": "DE"}
-        metadata["schemas"][-1]["fields"].append(field)
-        metadata["last-column-id"] = 9
-
-    edit_metadata(table, add_column)
-    expected = "column 'country' has a default value for rows without it, and is not in file"
-    assert expected in refusal(static_name(table))
-    assert len(read_log(static_name(table), actions=ACTIONS)) == 6
 
 
 @pytest.mark.parametrize("type_", ["timestamptz_ns", "unknown", "variant"])

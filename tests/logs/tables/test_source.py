@@ -40,24 +40,6 @@ def users_of(source: Source, **options: Any) -> list[str | None]:
 
 
 @IN_A_TABLE
-def test_rows_are_found_by_the_text_of_their_user(stored: Store) -> None:
-    source = stored(ROWS).open(**NAMES)
-    for user, found in (("7", 2), ("77", 1), ("07", 0), ("7.0", 0), ("x", 0), ("9" * 30, 0), ("9" * 5000, 0)):
-        assert users_of(source, users={user}) == [user] * found
-    assert users_of(source, users={"7", "77", "x", ""}) == ["7", "7", "77"]
-
-
-@IN_A_TABLE
-def test_an_empty_text_is_not_a_missing_value(stored: Store) -> None:
-    (rows,) = stored(ROWS).open(**NAMES).rows(ACTIONS, (0, 1))
-    (of_mapping,) = open_source(ROWS, **NAMES).rows(ACTIONS, (0, 1))
-    assert rows == of_mapping
-    assert rows.contents is not None
-    assert rows.contents[2].endswith(";1:A-1:8")
-    assert rows.contents[4].endswith(";1:B0:2:77")
-
-
-@IN_A_TABLE
 def test_rows_of_a_log_stay_those_that_were_read(kind: str, stored: Store, request: Any) -> None:
     """A table may be written to all the time; a log is a snapshot."""
     source = stored(ROWS)
@@ -117,27 +99,6 @@ def test_names_of_every_kind_are_quoted(schema: Schema, tmp_path: Path) -> None:
         assert log.users() == {"ann": 1, "bob": 1}
 
 
-def test_sqlite_columns_that_mix_types(tmp_path: Path) -> None:
-    """One user is 7, "7", 7.0 and b"7"; so in a log and for an action, too."""
-    users = [7, "7", 7.0, "7.0", "007", b"7", None, 7.5, "ann"]
-    table: Table = {"arm": ["A"] * 9, "won": [1] * 9, "who": users}
-    url = write_sqlite(tmp_path / "log.db", table)
-    source = open_source(url, table="log", **NAMES)
-    assert users_of(source) == ["7", "7", "7", "7.0", "007", "7", None, "7.5", "ann"]
-    expected = {"7": 4, "7.0": 1, "007": 1, "7.5": 1, "ann": 1, "nan": 0, "inf": 0, "b'7'": 0}
-    assert {user: len(users_of(source, users={user})) for user in expected} == expected
-    assert len(users_of(source, users=expected)) == 8
-    log = read_log(url, table="log", **NAMES, actions=ACTIONS)
-    assert log.users() == {user: n for user, n in expected.items() if n}
-    assert log.request(user=7).counts.tolist() == [4, 0]
-    in_column = write_sqlite(tmp_path / "actions.db", {"arm": [7, "7", 7.0, "x"], "won": [1] * 4})
-    actions = open_source(in_column, table="log", action="arm", reward="won").action_labels()
-    assert [str(action) for action in actions] == ["7", "x"]
-    assert read_log(
-        in_column, table="log", action="arm", reward="won", actions=actions
-    ).statistics().counts.tolist() == [3, 1]
-
-
 @pytest.mark.parametrize(
     ("type_", "value", "text"),
     [
@@ -175,20 +136,6 @@ def test_users_of_every_type_are_found_by_their_text(
     assert users_of(source, users={text}) == users_of(source, users={text, "nobody", "12", "\0"}) == [text]
     for other in ("nobody", "12", "\0", text + "0"):
         assert users_of(source, users={other}) == []
-
-
-@pytest.mark.parametrize(("type_", "value"), [("INTEGER[]", [1, 2]), ("jsonb", Jsonb({"a": [1]}))], ids=str)
-def test_lists_and_objects_are_no_labels(type_: str, value: Any, schema: Schema) -> None:
-    """They are part of a row's content; as a user or an action they are refused, as in every source."""
-    columns = {"arm": "TEXT", "won": "INTEGER", "page": type_}
-    table = schema.create("log", columns, [("A", 1, value)])
-    (rows,) = open_source(schema.url, table=table, action="arm", reward="won").rows(["A"], (0, 1))
-    text = "[1, 2]" if type_ == "INTEGER[]" else "{'a': [1]}"
-    assert rows.contents == [f"3:won3:arm4:page;1000000000;1:A{len(text)}:{text}"]
-    with pytest.raises(InvalidLogError, match="user column 'page' must hold hashable labels, such as text"):
-        users_of(open_source(schema.url, table=table, action="arm", reward="won", user="page"))
-    with pytest.raises(InvalidLogError, match="user column 'page' must hold hashable labels, such as text"):
-        read_log(schema.url, table=table, action="arm", reward="won", user="page", actions=["A"])
 
 
 @pytest.mark.parametrize(("type_", "by_index"), [("bigint", True), ("uuid", True), ("text", False)])
