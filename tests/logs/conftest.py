@@ -123,8 +123,8 @@ FEW_KINDS = (
     "iceberg",
 )
 """One kind for each way in which values are represented."""
-# Both kinds of lakes are read as their Parquet files; tests/logs/lakes has quick tests of each.
-QUICK_KINDS = [kind for kind in FEW_KINDS if kind != "iceberg"]
+# What values mean in every kind of source is in tests/logs/conformance, and quick.
+QUICK_KINDS = ["mapping of lists", "pandas", "csv", "parquet", "sqlite", "postgresql"]
 EVERY_KIND = pytest.mark.parametrize("kind", quick_only(QUICK_KINDS, KINDS), indirect=True)
 SOME_KINDS = pytest.mark.parametrize("kind", quick_only(QUICK_KINDS, FEW_KINDS), indirect=True)
 

@@ -14,7 +14,6 @@ from armnesia.logs.files import duckdb_engine, formats
 from tests.unprivileged import unprivileged
 
 
-
 def test_a_file_without_permission_is_refused() -> None:
     """Run as an unprivileged user, because permissions do not bind root, who may run the tests."""
     with unprivileged() as somebody:
