@@ -45,8 +45,7 @@ def table_2_section(run: Run) -> Section:
             "The paper does not state k here. It says that the setting is that of C* ≥ 2, so that k ="
             f" {BASE_K}; then all eight entries would be 0.0000. k = {TABLE_2_K} reproduces the first three"
             f" numbers of Algorithm 2 (the fourth is {last:.4f}, where 0.0000 is printed), so we show it. The"
-            " 0.0008 of imitation at N = 900 would need k ≈ 597, which does not reproduce the numbers at"
-            " N = 1200. No single k reproduces the whole table.",
+            " 0.0008 of imitation at N = 900 would need another k. No single k reproduces the whole table.",
             "Algorithm 2 jumps at N = 1200 because it switches from noise to rollback there, not because of"
             " the data: rollback is far better than noise at N = 900 too.",
         ],
