@@ -6,24 +6,16 @@ from typing import Any
 import pytest
 
 from armnesia.paper.beyond import (
-    COMPARED_METHODS,
     EPSILONS,
     PEOPLE_K,
     WITHOUT_BUDGET,
-    SettingResults,
     beyond_cells,
     describe_results,
+    described,
     epsilon_panels,
-    format_distance,
-    one_arm_cells,
-    people_cells,
-    results_by_setting,
     rows_of_figure,
-    table_of_distances,
-    table_of_mixing,
-    two_arm_cells,
 )
-from armnesia.paper.comparisons import pick
+from armnesia.paper.comparisons import distance_as_text, only, pick, setting_of
 from armnesia.paper.figure_1 import figure_1_cells
 from armnesia.paper.section import Section
 from armnesia.paper.settings import Plan
@@ -36,20 +28,14 @@ def deletions(cell: Cell) -> tuple[int, ...]:
     return tuple(cell.request.deletions.values()) if isinstance(cell.request, SeveralArms) else ()
 
 
-def distance(setting: SettingResults, method: str, epsilon: float) -> float:
-    measured = setting.distance(method, epsilon)
-    assert measured is not None
-    return measured.value
-
-
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
+def recorded() -> list[Row]:
     return run_here(beyond_cells(Plan(quick=True, datasets=400)))
 
 
 @pytest.fixture(scope="module")
-def settings(rows: list[Row]) -> list[SettingResults]:
-    return results_by_setting(rows)
+def rows(recorded: list[Row]) -> list[Row]:
+    return described(recorded)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +50,7 @@ def test_one_arm_has_every_setting_of_figure_1_at_every_epsilon() -> None:
         ]
         return {(c.labels["panel"], c.model.n, deletions(c)) for c in chosen}
 
-    whole = one_arm_cells(Plan())
+    whole = [cell for cell in beyond_cells(Plan()) if len(deletions(cell)) == 1]
     assert found(whole, "M_f") == found(figure_1_cells(Plan()), "M_f")
     assert found(whole, "M_d") < found(figure_1_cells(Plan()), "M_d")
     for panel, n, ks in found(whole, "M_"):
@@ -79,10 +65,11 @@ def test_one_arm_has_every_setting_of_figure_1_at_every_epsilon() -> None:
 
 
 def test_requests_over_several_arms_and_people_are_there_in_both_models() -> None:
-    pairs = {(c.labels["panel"], c.model.n, deletions(c)) for c in two_arm_cells(Plan())}
+    cells = [cell for cell in beyond_cells(Plan()) if len(deletions(cell)) != 1]
+    pairs = {(c.labels["panel"], c.model.n, deletions(c)) for c in cells}
     assert {("M_f hard", n, (k, k)) for n in (2000, 3000, 4000) for k in (40, 80)} <= pairs
     assert {("M_f hard", 1000, (80, 80)), ("M_d easy", 3000, (80, 80))} <= pairs
-    cells = people_cells(Plan())
+    cells = [cell for cell in cells if len(deletions(cell)) != 2]
     assert {deletions(c) for c in cells} == {(160, 20, 20, 20, 20), (48,) * 5, ()}
     assert next(c for c in cells if not deletions(c)).request == AcrossArms(PEOPLE_K)
 
@@ -110,36 +97,33 @@ def test_what_is_exact_and_what_is_sampled_and_a_quick_plan_is_a_part() -> None:
 
 @pytest.mark.slow
 def test_tilt_on_several_arms_is_held_against_no_deletion_on_the_same_data(
-    settings: list[SettingResults],
+    recorded: list[Row], rows: list[Row]
 ) -> None:
-    setting = next(each for each in settings if each.panel == "M_f people")
-    assert set(setting.oracles) == {"exact", "sampled"}
-    assert setting.oracle["protocol"] == "exact"
-    tilt, rollback = setting.rows["tilt", 3.0], setting.rows["rollback", None]
-    assert tilt["protocol"] == "sampled"
-    assert (
-        distance(setting, "tilt", 3.0) == tilt["suboptimality"] / setting.oracles["sampled"]["suboptimality"]
-    )
-    assert distance(setting, "rollback", 3.0) == rollback["suboptimality"] / setting.oracle["suboptimality"]
-    assert setting.distance("adaptive", 3.0) is None
+    people = pick(recorded, panel="M_f people")
+    none = {row["protocol"]: row["suboptimality"] for row in pick(people, method="oracle")}
+    assert set(none) == {"exact", "sampled"}
+    assert only(rows, panel="M_f people", method="oracle")["protocol"] == "exact"
+    for method, protocol in (("tilt", "sampled"), ("rollback", "exact")):
+        row = only(rows, panel="M_f people", method=method, epsilon=3.0)
+        assert row["protocol"] == protocol
+        assert row["distance"].value == row["suboptimality"] / none[protocol]
 
 
 @pytest.mark.slow
 def test_the_tables_hold_every_setting_once(
-    settings: list[SettingResults], rows: list[Row], panels: list[Panel]
+    recorded: list[Row], rows: list[Row], panels: list[Panel]
 ) -> None:
-    table = table_of_distances(settings)
-    assert len({(each.panel, each.n, each.request) for each in settings}) == len(settings) == len(table.rows)
-    column = table.header.index("tilt, ε = 3")
-    for setting, shown in zip(settings, table.rows, strict=True):
-        assert shown[column] == format_distance(setting.distance("tilt", 3.0))
-    _, worst, mixing, _ = describe_results(rows, panels).tables
-    hard = [each for each in settings if each.panel == "M_f hard" and each.kind == "one arm"]
-    row = next(r for r in worst.rows if list(r[:4]) == ["M_f hard", "one arm", len(hard), "Rollback"])
-    assert str(row[-1]).endswith(f"/ {max(distance(each, 'rollback', 5.0) for each in hard):.2f}")
-    assert mixing == table_of_mixing(settings)
+    worst, mixing, all_settings = describe_results(recorded, panels).tables
+    tilts = pick(rows, method="tilt", epsilon=3.0)
+    assert len(set(map(setting_of, rows))) == len(tilts) == len(all_settings.rows)
+    column = all_settings.header.index("tilt, ε = 3")
+    assert [line[column] for line in all_settings.rows] == [distance_as_text(row) for row in tilts]
+    hard = pick(rows, panel="M_f hard", kind="one arm", method="rollback", epsilon=5.0)
+    line = next(r for r in worst.rows if list(r[:4]) == ["M_f hard", "one arm", len(hard), "Rollback"])
+    assert str(line[-1]).endswith(f"/ {max(row['distance'].value for row in hard):.2f}")
+    assert len(mixing.rows) == 4
     for n, deleted, epsilon, share, value, _ in mixing.rows:
-        parts = pick(rows, n=n, k=int(str(deleted).split()[0]), epsilon=float(str(epsilon)))
+        parts = pick(recorded, n=n, k=int(str(deleted).split()[0]), epsilon=float(str(epsilon)))
         best = min(
             (r for r in parts if r["method"].startswith("mixing ")), key=lambda r: float(r["suboptimality"])
         )
@@ -148,26 +132,22 @@ def test_the_tables_hold_every_setting_once(
 
 @pytest.mark.slow
 def test_the_words_are_about_what_was_computed(
-    settings: list[SettingResults], rows: list[Row], panels: list[Panel]
+    recorded: list[Row], rows: list[Row], panels: list[Panel]
 ) -> None:
-    section = describe_results(rows, panels)
-    words = " ".join(section.paragraphs)
-    one_arm = [each for each in settings if each.kind == "one arm"]
-    for method, epsilon, digits in (("tilt", 5.0, 2), ("tilt", 3.0, 2), ("rollback", 1.0, 1)):
-        assert f"{max(distance(each, method, epsilon) for each in one_arm):.{digits}f}" in words
-    assert f"In {len(one_arm)} settings with one requested arm" in words
+    words = " ".join(describe_results(recorded, panels).paragraphs)
+    for method, digits in (("tilt", 2), ("rollback", 1)):
+        one_arm = pick(rows, kind="one arm", method=method, epsilon=3.0)
+        assert f"{max(row['distance'].value for row in one_arm):.{digits}f}" in words
+        assert f"the {len(one_arm)} settings with one requested arm" in words
     assert not re.search(r"\bnan\b|\binf\b|None", words)
     drawn = rows_of_figure(rows)
     assert {row["varied"] for row in drawn} == {"N", "k", "ε"}
     assert {row["epsilon"] for row in drawn if row["varied"] != "ε"} == {1.0}
-    over_epsilon = [row for row in drawn if row["varied"] == "ε"]
+    over_epsilon = pick(drawn, varied="ε")
     assert {(row["n"], row["k"]) for row in over_epsilon} == {(3000, 80)}
     for method in ("rollback", "tilt"):
-        assert sorted(row["x"] for row in pick(over_epsilon, method=method, panel="M_f hard")) == [
-            1.0,
-            3.0,
-            5.0,
-        ]
+        shown = pick(over_epsilon, method=method, panel="M_f hard")
+        assert sorted(row["x"] for row in shown) == [1.0, 3.0, 5.0]
 
 
 @pytest.mark.slow
@@ -182,6 +162,5 @@ def test_pictures_have_all_panels_and_no_words_overlap(quick: bool, panels: list
         "ε, log scale\n(N = 3000, k = 80)",
     }
     assert {axis.get_ylabel() for axis in figures["beyond-distance"].axes} == {"times no deletion", ""}
-    assert set(COMPARED_METHODS) >= {"tilt", "rollback"}
     for figure in figures.values():
         assert_nothing_overlaps(figure)

@@ -2,15 +2,14 @@
 
 import pytest
 
+from armnesia.paper.comparisons import Estimate, distance_as_text, only, pick, with_distances
 from armnesia.paper.level_costs import (
     CHOICES,
     COLUMNS,
     EPSILONS,
     SETTINGS,
-    Point,
-    _on_choices,
+    WITHOUT_COUNTS,
     choice_cells,
-    costs_by_point,
     describe_results,
     level_cells,
 )
@@ -40,7 +39,7 @@ def test_every_setting_is_there_at_every_epsilon() -> None:
     for cell in level_cells(Plan()):
         assert isinstance(cell.request, SeveralArms)
         found.add((cell.model.n, cell.request.deletions[0], cell.budget.epsilon))
-    assert found == {(n, k, epsilon) for n, ks in SETTINGS for k in ks for epsilon in EPSILONS}
+    assert found == {(n, k, epsilon) for _, n, ks, _ in SETTINGS[:2] for k in ks for epsilon in EPSILONS}
     assert {0.5, 1.0, 2.0, 3.0, 5.0} == set(EPSILONS)
     assert {cell.protocol for cell in level_cells(Plan(protocol="sampled"))} == {"sampled"}
 
@@ -57,26 +56,28 @@ def test_the_columns_name_the_level_of_their_method() -> None:
 
 @pytest.mark.slow
 def test_costs_are_those_of_evaluate_and_rise_with_the_level(rows: list[Row]) -> None:
-    costs = costs_by_point(rows)
-    assert len(costs) == 3 * len(EPSILONS)
+    def costs(k: int, epsilon: float) -> dict[str, Estimate]:
+        chosen = pick(with_distances(rows), k=k, epsilon=epsilon)
+        return {row["method"]: row["distance"] for row in chosen}
+
     model, budget = FixedSample.round_robin(1000, 5), Budget(epsilon=1.0, delta=1e-5)
     methods = [METHODS[name] for name in ("oracle", "rollback", "tilt")]
     none, rollback, tilt = (
         evaluate(ENVIRONMENT, model, OneArm(0, 80), method, budget).suboptimality for method in methods
     )
-    at_one = costs[Point(1000, 80, 1.0)]
+    at_one = costs(80, 1.0)
     assert (at_one["rollback"].value, at_one["tilt"].value) == (rollback / none, tilt / none)
     assert (at_one["tilt"].error, at_one["rollback"].error) == (0, 0)
     # 400 data sets; the differences exceed five standard errors (seed 0, false alarm below 10⁻⁶).
-    retained = at_one[retained_name := "tilt retained, nothing or share"]
+    retained = at_one[WITHOUT_COUNTS]
     assert tilt / none + 5 * retained.error < retained.value < rollback / none - 5 * retained.error
     # Equal counts show what was deleted: as good as at request_shape.
     assert abs(at_one["tilt retained"].value - tilt / none) < 5 * at_one["tilt retained"].error
-    unasked = costs[Point(1000, 0, 1.0)]
+    unasked = costs(0, 1.0)
     free = ("rollback", "frozen_rollback", "tilt", "tilt retained")
     assert [unasked[name].value for name in free] == [1.0] * 4
-    assert unasked[retained_name].value > 1 + 2 * unasked[retained_name].error > 1
-    insured = costs[Point(1000, 0, 3.0)]["tilt retained"]
+    assert unasked[WITHOUT_COUNTS].value > 1 + 2 * unasked[WITHOUT_COUNTS].error > 1
+    insured = costs(0, 3.0)["tilt retained"]
     assert insured.value > 1 + 2 * insured.error > 1
 
 
@@ -104,29 +105,16 @@ def test_the_choices_at_retained_are_compared_on_the_same_data_sets(choice_rows:
 def test_the_section_shows_them(rows: list[Row], choice_rows: list[Row]) -> None:
     section = describe_results(rows, choice_rows)
     table, choices = section.tables
-    assert [len(row) for row in choices.rows] == [3 + len(CHOICES)] * 6
-    shown = next(row for row in choices.rows if row[1:3] == [80, "1"])
-    (same,) = (
-        row
-        for row in choice_rows
-        if (row["k"], row["epsilon"], row["method"]) == (80, 1.0, "tilt retained, share 0.1")
-    )
+    assert [len(line) for line in choices.rows] == [3 + len(CHOICES)] * 6
+    shown = next(line for line in choices.rows if line[1:3] == [80, "1"])
+    same = only(choice_rows, k=80, epsilon=1.0, method="tilt retained, share 0.1")
     column = list(choices.header).index("ρ = 0.1, flat")
     assert str(shown[column]).startswith(f"{1e5 * same['suboptimality']:.0f} ± ")
-    assert "ρ = 0.1 has" in section.paragraphs[-1]
-    assert "C* =" not in section.paragraphs[-1]  # a quick run has no such rows
-    unequal = [dict(choice_rows[0], panel=f"choices M_d C* = {c} N = 1000") for c in (2, 10)]
-    assert "With C* = 10 it is wrong" in _on_choices([*choice_rows, *unequal])
+    assert "C* =" not in " ".join(section.paragraphs)  # a quick run has no such rows
+    by_chance = [*choice_rows, {**choice_rows[0], "model": "distribution", "panel": "choices M_d"}]
+    assert "With C* = 10 it is wrong" in " ".join(describe_results(rows, by_chance).paragraphs)
     assert len(table.rows) == 3 * len(EPSILONS)
-    shown = next(row for row in table.rows if row[:3] == [1000, 80, "1"])
-    costs = costs_by_point(rows)[Point(1000, 80, 1.0)]
-    assert shown[list(table.header).index(COLUMNS["tilt"])] == f"{costs['tilt'].value:.2f}"
-    sampled = costs["tilt retained"]
-    assert sampled.error > 0
-    assert f"{sampled.value:.2f} ± {sampled.error:.2f} (ε = 1)" in " ".join(section.paragraphs)
-    assert (
-        f"at request_shape it is {costs_by_point(rows)[Point(1000, 80, 0.5)]['tilt'].value:.2f} (ε"
-        in (
-            section.paragraphs[1]  # exact, so without ±
-        )
-    )
+    shown = next(line for line in table.rows if line[:3] == [1000, 80, "1"])
+    for name, column_name in COLUMNS.items():
+        cost = only(with_distances(rows), k=80, epsilon=1.0, method=name)
+        assert shown[list(table.header).index(column_name)] == distance_as_text(cost)

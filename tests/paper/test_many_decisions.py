@@ -8,19 +8,20 @@ import pytest
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import LCB
+from armnesia.paper.comparisons import only, pick
 from armnesia.paper.many_decisions import (
     EPSILONS,
     METHODS,
     NUMBERS,
     K,
-    Losses,
     N,
-    losses,
     many_decisions_cells,
     many_decisions_section,
+    with_the_budget_of_all,
 )
 from armnesia.paper.settings import DELTA, ENVIRONMENT, MEANS, Plan
 from armnesia.privacy import Budget
+from armnesia.simulation import Row
 from armnesia.unlearners import UNLEARNERS, release_jointly
 from tests.paper.invented import InventedRun, run_here
 
@@ -28,8 +29,8 @@ UNIT = 10**9
 
 
 @pytest.fixture(scope="module")
-def found() -> Losses:
-    return losses(run_here(many_decisions_cells(Plan())))
+def found() -> list[Row]:
+    return with_the_budget_of_all(run_here(many_decisions_cells(Plan())))
 
 
 def drawn(number: int, random: np.random.Generator) -> tuple[ArmStatistics, DeletionRequest]:
@@ -48,7 +49,7 @@ def drawn(number: int, random: np.random.Generator) -> tuple[ArmStatistics, Dele
     "name", ["rollback", "gaussian", "mixing", "frozen rollback", "tilt", "tilt, even split"]
 )
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_losses_are_those_of_joint_releases(found: Losses, name: str, epsilon: float) -> None:
+def test_the_losses_are_those_of_joint_releases(found: list[Row], name: str, epsilon: float) -> None:
     """150 people in 20 decisions each; within 5 standard errors, a false alarm in about 10⁶ tests."""
     unlearner, composition = METHODS[name]
     assert unlearner is not None
@@ -63,14 +64,15 @@ def test_the_losses_are_those_of_joint_releases(found: Losses, name: str, epsilo
         )
         means.append(float((release.probabilities @ ENVIRONMENT.gaps).mean()))
     error = np.std(means, ddof=1) / math.sqrt(len(means))
-    assert abs(np.mean(means) - found[name, epsilon, 20]) < 5 * error
+    exact = only(found, method=name, epsilon=epsilon, x=20)["suboptimality"]
+    assert abs(np.mean(means) - exact) < 5 * error
 
 
-def test_what_needs_no_budget_does_not_depend_on_the_number(found: Losses) -> None:
+def test_what_needs_no_budget_does_not_depend_on_the_number(found: list[Row]) -> None:
     for name in ("no deletion", "rollback", "frozen rollback", "imitation rollback"):
-        assert len({found[name, epsilon, number] for epsilon in EPSILONS for number in NUMBERS}) == 1
+        assert len({row["suboptimality"] for row in pick(found, method=name)}) == 1
     for epsilon in EPSILONS:
-        gaussian = [found["gaussian", epsilon, number] for number in NUMBERS]
+        gaussian = [row["suboptimality"] for row in pick(found, method="gaussian", epsilon=epsilon)]
         assert gaussian == sorted(gaussian)
         assert len(set(gaussian)) == len(NUMBERS)
 

@@ -155,7 +155,7 @@ def test_standard_errors_are_those_of_the_trajectories() -> None:
 
 def test_a_cell_runs_by_the_papers_protocol() -> None:
     at = (("1", "M_f hard", "N", 1000.0), 1000, {0: 80}, ("oracle",))
-    one, other = (Plan().cell(*at, protocol="paper", seed=seed) for seed in (1, 2))
+    one, other = (Plan(seed=seed).cell(*at, protocol="paper") for seed in (1, 2))
     (row,) = one.rows()
     direct = paper_protocol(
         ENVIRONMENT, one.model, SeveralArms({0: 80}), {"oracle": None}, one.budget, seed=1

@@ -1,11 +1,12 @@
-"""Rows chosen by their values, ratios between methods with their standard errors, and both as text."""
+"""Rows chosen by their values, ratios between methods with their standard errors, and tables of both."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from armnesia.paper.section import Table
 from armnesia.simulation import Row
 
 Point = dict[str, Row]
@@ -119,3 +120,58 @@ def loss_or_limit(row: Row) -> str:
     '< 1.2e-06'
     """
     return loss(row) if row["suboptimality"] >= 1e-5 else f"< {max(row['high'], 1e-12):.1e}"
+
+
+def setting_of(row: Row) -> tuple[object, ...]:
+    """The panel and the request of a row, whatever the budget and the method."""
+    return row["panel"], row["n"], row["arms"], row["k"]
+
+
+def with_distances(rows: Iterable[Row]) -> list[Row]:
+    """Each method of each setting once at each ε, with its `distance`: its ratio to no deletion.
+
+    The ratio is to no deletion by the same protocol: if both are sampled, they share their data sets.
+    """
+    none: dict[object, Row] = {}
+    first: dict[object, Row] = {}
+    for row in rows:
+        if row["method"] == "oracle":
+            none.setdefault((setting_of(row), row["protocol"]), row)
+        first.setdefault((setting_of(row), row["method"], row["epsilon"]), row)
+    return [{**row, "distance": ratio(row, none[setting_of(row), row["protocol"]])} for row in first.values()]
+
+
+def distance_as_text(row: Row) -> str:
+    """The distance to no deletion; of no deletion itself its sub-optimality.
+
+    >>> distance_as_text({"method": "tilt", "distance": Estimate(1.234, 0.0126)})
+    '1.2340 ± 0.0126'
+    """
+    if row["method"] == "oracle":
+        return loss(row)
+    return with_error(row["distance"].value, row["distance"].error, 4 if row["distance"].error else 2)
+
+
+def table_of_rows(
+    rows: Iterable[Row],
+    lines: Mapping[str, str],
+    columns: Mapping[str, Mapping[str, object]],
+    show: Callable[..., object],
+    caption: str = "",
+) -> Table:
+    """A line for each value of the keys `lines`, by header, then a column for each choice of rows.
+
+    >>> rows = [{"n": 5, "method": "tilt", "loss": 0.1}, {"n": 9, "method": "rollback", "loss": 0.2}]
+    >>> columns = {name: {"method": name} for name in ("tilt", "rollback")}
+    >>> table_of_rows(rows, {"N": "n"}, columns, lambda row: row["loss"]).rows
+    [[5, 0.1, ''], [9, '', 0.2]]
+    """
+    grouped: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[tuple(row[key] for key in lines.values())].append(row)
+    cells = []
+    for values, group in grouped.items():
+        chosen = [pick(group, **choice) for choice in columns.values()]
+        named = [f"{value:g}" if isinstance(value, float) else value for value in values]
+        cells.append([*named, *(show(*found) if found else "" for found in chosen)])
+    return Table([*lines, *columns], cells, caption)

@@ -4,8 +4,8 @@ from armnesia.paper.pictures import note_on_uncertainty, panel_of, split
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section
 from armnesia.paper.settings import ARMS_OF_MULTI_CASE, Plan
-from armnesia.plotting.panels import Panel, picture_of_panels
-from armnesia.simulation import Cell, Row
+from armnesia.plotting.panels import picture_of_panels
+from armnesia.simulation import Cell
 
 METHODS = ("oracle", "rollback", "gaussian", "multi_source")
 
@@ -24,11 +24,12 @@ def figure_3_cells(plan: Plan) -> list[Cell]:
 def figure_3_section(run: Run) -> Section:
     """A row of panels for each case and k, a column for each N."""
     rows = run.evaluate_and_record(figure_3_cells(run.plan))
-    grid = [
-        [_panel(chosen) for chosen in split(of_k, "n")]
-        for of_arms in split(rows, "arms")
-        for of_k in split(of_arms, "k")
-    ]
+    panels = []
+    for chosen in split(rows, "panel"):
+        case, arms = chosen[0]["panel"].split()[0], chosen[0]["arms"].replace(" ", ", ")
+        title = f"arms {{{arms}}} ({case}), k = {chosen[0]['k']}, N = {chosen[0]['n']}"
+        panels.append(panel_of(chosen, title, "noise multiplier γ (log scale)", scale_group=case))
+    grid = [panels[first : first + 3] for first in range(0, len(panels), 3)]
     title = "Figure 3: Algorithm 7 and its baselines, k points of each of two arms"
     picture = picture_of_panels(grid, title=title, note=note_on_uncertainty(rows))
     text = (
@@ -37,10 +38,3 @@ def figure_3_section(run: Run) -> Section:
         " factor √2."
     )
     return Section("Figure 3: several arms", [text], {"figure-3": picture})
-
-
-def _panel(rows: list[Row]) -> Panel:
-    first = rows[0]
-    case, arms = first["panel"].split()[0], first["arms"].replace(" ", ", ")
-    title = f"arms {{{arms}}} ({case}), k = {first['k']}, N = {first['n']}"
-    return panel_of(rows, title, "noise multiplier γ (log scale)", scale_group=case)

@@ -8,24 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from armnesia import unlearners
 from armnesia.paper.protocol import paper_protocol
 from armnesia.privacy import Budget
 from armnesia.simulation import Cell, Environment, RequestModel, SeveralArms, evaluate_all
 from armnesia.simulation.sweep import data_model
 from armnesia.theory import insured_from
-from armnesia.unlearners import (
-    Adaptive,
-    CentredGaussian,
-    FrozenRollback,
-    Gaussian,
-    ImitationRollback,
-    Mixing,
-    MultiSource,
-    Rollback,
-    StrictAdaptive,
-    Tilt,
-    Unlearner,
-)
+from armnesia.unlearners import Unlearner
 
 MEANS = (0.10, 0.08, 0.06, 0.04, 0.02)
 ENVIRONMENT = Environment.bernoulli(MEANS)
@@ -42,23 +31,25 @@ ARMS_OF_MULTI_CASE = {HARD: (0, 1), EASY: (2, 3)}
 RATIOS = tuple(f"mixing {ratio:g}" for ratio in (0.0, 0.25, 0.5, 0.75, 1.0))
 METHODS: dict[str, Unlearner | None] = {
     "oracle": None,
-    "rollback": Rollback(),
-    "gaussian": Gaussian.as_in_the_paper(),
-    "adaptive": Adaptive.as_in_the_paper(),
-    "mixing": Mixing(ratio=0.5, sensitivity="paper"),
-    "multi_source": MultiSource.as_in_the_paper(),
-    "imitation": ImitationRollback(),
-    "gaussian joint": Gaussian(sensitivity="paper"),
-    "centred_gaussian": CentredGaussian(),
-    "strict_adaptive": StrictAdaptive(),
-    "frozen_rollback": FrozenRollback(),
-    "tilt": Tilt(),
-    "tilt retained": Tilt(assumed_share=0.95),
-    **{name: Mixing(ratio=float(name.split()[1]), sensitivity="paper") for name in RATIOS},
+    "rollback": unlearners.Rollback(),
+    "gaussian": unlearners.Gaussian.as_in_the_paper(),
+    "adaptive": unlearners.Adaptive.as_in_the_paper(),
+    "mixing": unlearners.Mixing(ratio=0.5, sensitivity="paper"),
+    "multi_source": unlearners.MultiSource.as_in_the_paper(),
+    "imitation": unlearners.ImitationRollback(),
+    "gaussian joint": unlearners.Gaussian(sensitivity="paper"),
+    "centred_gaussian": unlearners.CentredGaussian(),
+    "strict_adaptive": unlearners.StrictAdaptive(),
+    "frozen_rollback": unlearners.FrozenRollback(),
+    "tilt": unlearners.Tilt(),
+    "tilt retained": unlearners.Tilt(assumed_share=0.95),
+    **{name: unlearners.Mixing(ratio=float(name.split()[1]), sensitivity="paper") for name in RATIOS},
 }
 """The paper's methods as it ran them (its threshold times 1.3, its sensitivity, noise calibrated for each arm
 alone), Gaussian noise calibrated for all arms jointly, which an exact (ε, δ) needs, and our methods."""
 
+PLACE = ("figure", "panel", "varied", "x")
+"""Columns that say where a row is drawn: the figure, its panel, the varied parameter and x."""
 FIGURE_1_METHODS = ("oracle", "rollback", "gaussian", "mixing", "adaptive")
 
 
@@ -75,25 +66,16 @@ class Plan:
     quick: bool = False
     seed: int = 0
 
-    def grid(self, low: int, high: int, step: int) -> list[int]:
-        """Values from low to high; four times as far apart when quick.
-
-        >>> Plan().grid(20, 100, 20), Plan(quick=True).grid(20, 100, 20)
-        ([20, 40, 60, 80, 100], [20, 100])
-        """
-        return list(range(low, high + 1, step * 4 if self.quick else step))
-
     @property
     def ns(self) -> list[int]:
-        """The N axis from 1000 to 5000; when quick, the values that the claims name and a few more."""
-        if self.quick:
-            return [1000, 1300, 1800, 2200, 2600, 3000, 4000, 5000]
-        return self.grid(1000, 5000, 100)
+        """The N axis; when quick, the values that the claims name and a few more."""
+        quick = [1000, 1300, 1800, 2200, 2600, 3000, 4000, 5000]
+        return quick if self.quick else list(range(1000, 5001, 100))
 
     @property
     def ks(self) -> list[int]:
         """The k axis."""
-        return self.grid(20, 500, 20)
+        return list(range(20, 501, 80 if self.quick else 20))
 
     @property
     def gammas(self) -> list[float]:
@@ -115,16 +97,14 @@ class Plan:
         c_star: float | None = None,
         protocol: str | None = None,
         datasets: int | None = None,
-        seed: int | None = None,
         environment: Environment = ENVIRONMENT,
     ) -> Cell:
         """A point of a figure at noise γ, or at (ε, δ): exact under M_f, sampled under M_d, unless asked for.
 
-        `place` is the figure, its panel, the varied parameter and x. C* chooses M_d. `methods` are names of
+        `place` has the values of PLACE. C* chooses M_d. `methods` are names of
         METHODS, or unlearners by label.
         """
         how = protocol or self.protocol
-        figure, panel, varied, x = place
         return Cell(
             environment=environment,
             model=data_model("fixed" if c_star is None else "distribution", n, environment, c_star or 2.0),
@@ -134,8 +114,8 @@ class Plan:
             # Under M_d sampled data sets give a smaller error in equal time than exact values of counts.
             protocol="exact" if how == "exact" and c_star is None else "sampled",
             datasets=datasets or self.datasets,
-            seed=self.seed if seed is None else seed,
-            labels={"figure": figure, "panel": panel, "varied": varied, "x": float(x)},
+            seed=self.seed,
+            labels=dict(zip(PLACE, (*place[:3], float(place[3])), strict=True)),
             evaluate=paper_protocol if how == "paper" else evaluate_all,
         )
 
@@ -147,7 +127,7 @@ def _budget(gamma: float, epsilon: float | None, delta: float) -> Budget:
 
 def as_in_the_figure(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Where a row stands in its figure."""
-    return row["figure"], row["panel"], row["varied"], row["x"]
+    return tuple(row[name] for name in PLACE)
 
 
 def all_insured_from() -> float:
