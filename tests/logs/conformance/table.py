@@ -13,8 +13,10 @@ from tests.logs.spark import OF_SPARK
 
 COVERED = {
     "mapping": "arrays",
-    "partitioned folder": "Parquet folder",
-    "glob": "Parquet folder",
+    "Arrow": "polars",
+    "Parquet folder": "Parquet file",
+    "partitioned folder": "Parquet file",
+    "glob": "Parquet file",
     "Iceberg": "Delta",
 }
 """Kinds whose cells are slow tests where another kind has the same case."""
