@@ -21,9 +21,8 @@ VERDICT_CLASSES = {HOLDS: "holds", WITHIN_ERROR: "nearly", DEPENDS: "depends", F
 """The style sheet's class for each verdict."""
 
 ABOUT = (
-    "This page repeats the experiments of a paper on unlearning in offline bandits, and shows our value"
-    " beside every figure, table and number of it."
-    " Our values are exact where possible; where they are sampled, their standard error is shown."
+    "This page repeats the experiments of a paper on unlearning in offline bandits. It shows our value beside"
+    " every figure, table and number of it: exact where possible, and with a standard error where sampled."
     " Where a claim of the paper does not hold, the page says so, and why."
 )
 
@@ -37,7 +36,10 @@ def write_report(
     path: Path, sections: Sequence[Section], *, title: str, facts: Mapping[str, object], about: str = ABOUT
 ) -> None:
     """Write the report; `facts` say how it was computed, after the version of the package."""
-    names = _anchors(sections)
+    slugs = [re.sub("[^a-z0-9]+", "-", section.title.lower()).strip("-") for section in sections]
+    named = {
+        f"{number}-{slug}": each for number, (slug, each) in enumerate(zip(slugs, sections, strict=True), 1)
+    }
     template = Template(resources.files("armnesia.paper").joinpath("report.html").read_text(encoding="utf-8"))
     facts = {"version": f"armnesia {__version__}", **facts}
     page = template.substitute(
@@ -45,40 +47,25 @@ def write_report(
         about=_text(about),
         facts="".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>\n" for name, value in facts.items()),
         contents="".join(
-            f'<li><a href="#{name}">{_text(section.title)}</a></li>\n'
-            for name, section in zip(names, sections, strict=True)
+            f'<li><a href="#{name}">{_text(each.title)}</a></li>\n' for name, each in named.items()
         ),
-        body="".join(_section(section, name) for name, section in zip(names, sections, strict=True)),
+        body="".join(_section(section, name) for name, section in named.items()),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path, replace=True) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def _anchors(sections: Sequence[Section]) -> list[str]:
-    """Link targets within the page: the titles, numbered so that they are unique."""
-    return [
-        f"{number}-{re.sub('[^a-z0-9]+', '-', section.title.lower()).strip('-')}"
-        for number, section in enumerate(sections, start=1)
-    ]
-
-
 def _section(section: Section, name: str) -> str:
     words = "".join(f"<p>{_text(paragraph)}</p>\n" for paragraph in section.paragraphs)
-    tables = "".join(_table(table) for table in section.tables)
-    return (
-        f'<section id="{name}">\n<h2>{_text(section.title)}</h2>\n{words}{_pictures(section)}{tables}'
-        '<p class="up"><a href="#top">back to the top</a></p>\n</section>\n'
-    )
-
-
-def _pictures(section: Section) -> str:
-    """All pictures of a section as one HTML figure with one caption."""
-    if not section.pictures:
-        return f'<p class="caption">{_text(section.caption)}</p>\n' if section.caption else ""
     images = "".join(_image(picture, section.title) for picture in section.pictures.values())
     caption = f"<figcaption>{_text(section.caption)}</figcaption>\n" if section.caption else ""
-    return f"<figure>\n{images}{caption}</figure>\n"
+    figure = f"<figure>\n{images}{caption}</figure>\n" if images or caption else ""
+    tables = "".join(map(_table, section.tables))
+    up = '<p class="up"><a href="#top">back to the top</a></p>'
+    return (
+        f'<section id="{name}">\n<h2>{_text(section.title)}</h2>\n{words}{figure}{tables}{up}\n</section>\n'
+    )
 
 
 def _image(picture: "Figure", alt: str) -> str:
@@ -92,41 +79,32 @@ def _image(picture: "Figure", alt: str) -> str:
 
 def _table(table: Table) -> str:
     caption = f"<caption>{_text(table.caption)}</caption>\n" if table.caption else ""
-    kinds = [
-        "number" if all(_is_number(row[place]) for row in table.rows) else ""
-        for place in range(len(table.header))
-    ]
+    columns = range(len(table.header))
+    kinds = ["number" if all(_is_number(row[place]) for row in table.rows) else "" for place in columns]
     header = "".join(
-        f'<th scope="col"{_class(kind)}>{_text(name)}</th>'
+        f'<th scope="col" class="{kind}">{_text(name)}</th>'
         for name, kind in zip(table.header, kinds, strict=True)
     )
-    rows = "".join(
-        f"<tr>{''.join(_cell(value, kind) for value, kind in zip(row, kinds, strict=True))}</tr>\n"
-        for row in table.rows
-    )
-    many = ' class="many"' if len(table.header) > MANY_COLUMNS else ""
+    rows = "".join(f"<tr>{''.join(map(_cell, row, kinds))}</tr>\n" for row in table.rows)
+    many = "many" if len(columns) > MANY_COLUMNS else ""
     return (
-        f'<div class="wide"><table{many}>\n{caption}<thead><tr>{header}</tr></thead>\n'
+        f'<div class="wide"><table class="{many}">\n{caption}<thead><tr>{header}</tr></thead>\n'
         f"<tbody>\n{rows}</tbody>\n</table></div>\n"
     )
 
 
-def _cell(value: object, kind: str = "") -> str:
+def _cell(value: object, kind: str) -> str:
     """One table cell; `kind` is the class of its column, and a verdict has a class of its own.
 
-    >>> print(_cell("holds"), _cell(0.25, "number"), _cell("a < b"))
-    <td class="verdict holds">holds</td> <td class="number">0.25</td> <td>a &lt; b</td>
+    >>> print(_cell("holds", ""), _cell(0.25, "number"), _cell("a < b", ""))
+    <td class="verdict holds">holds</td> <td class="number">0.25</td> <td class="">a &lt; b</td>
     """
     text = "" if value is None else str(value)
     if text in VERDICT_CLASSES:
         kind = f"verdict {VERDICT_CLASSES[text]}"
     elif text and not kind and _is_number(text):
         kind = "unbroken"
-    return f"<td{_class(kind)}>{_text(text).replace('± ', '±&nbsp;')}</td>"
-
-
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
+    return f'<td class="{kind}">{_text(text).replace("± ", "±&nbsp;")}</td>'
 
 
 def _is_number(value: object) -> bool:
