@@ -23,11 +23,7 @@ class Estimate:
 
 
 def pick(rows: Iterable[Row], **values: object) -> list[Row]:
-    """The rows that have these values.
-
-    >>> pick([{"n": 1, "method": "tilt"}, {"n": 2, "method": "tilt"}], n=2)
-    [{'n': 2, 'method': 'tilt'}]
-    """
+    """The rows that have these values."""
     return [row for row in rows if all(row[key] == value for key, value in values.items())]
 
 
@@ -38,38 +34,21 @@ def only(rows: Iterable[Row], **values: object) -> Row:
 
 
 def points(rows: Iterable[Row], **values: object) -> list[Point]:
-    """Group the rows that have these values, by panel, varied parameter and x.
-
-    >>> rows = [{"panel": "M_f", "varied": "N", "x": 1.0, "method": name} for name in ("rollback", "oracle")]
-    >>> [sorted(point) for point in points(rows, panel="M_f")]
-    [['oracle', 'rollback']]
-    """
+    """Group the rows that have these values, by panel, varied parameter and x."""
     grouped: dict[tuple[object, ...], Point] = defaultdict(dict)
     for row in pick(rows, **values):
         grouped[row["panel"], row["varied"], row["x"]][row["method"]] = row
     return list(grouped.values())
 
 
-def reduction(point: Mapping[str, Row], method: str, other: str) -> Estimate:
-    """How much smaller the sub-optimality of `method` is than that of `other`, in per cent: 100·(1 − a/b).
-
-    >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
-    >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}
-    >>> reduction({"a": a, "b": b}, "a", "b")
-    Estimate(value=75.0, error=0.0, x=5.0)
-    """
+def reduction(point: Point, method: str, other: str) -> Estimate:
+    """How much smaller the sub-optimality of `method` is than that of `other`, in per cent."""
     found = ratio(point[method], point[other])
     return Estimate(100 * (1 - found.value), 100 * found.error, found.x)
 
 
-def excess_over_best(point: Mapping[str, Row], method: str, others: Iterable[str]) -> Estimate:
-    """How much larger the sub-optimality of `method` is than the least of `others` and itself, in per cent.
-
-    >>> a = {"suboptimality": 1.0, "blocks": [1.0], "x": 5.0}
-    >>> b = {"suboptimality": 4.0, "blocks": [4.0], "x": 5.0}
-    >>> excess_over_best({"a": a, "b": b}, "b", ["a"])
-    Estimate(value=300.0, error=0.0, x=5.0)
-    """
+def excess_over_best(point: Point, method: str, others: Iterable[str]) -> Estimate:
+    """How much larger the loss of `method` is than the least of `others` and its own, in per cent."""
     best = min((*others, method), key=lambda name: point[name]["suboptimality"])
     found = ratio(point[method], point[best])
     return Estimate(100 * (found.value - 1), 100 * found.error, found.x)
@@ -78,25 +57,21 @@ def excess_over_best(point: Mapping[str, Row], method: str, others: Iterable[str
 def ratio(numerator: Row, denominator: Row) -> Estimate:
     """The ratio of two rows' sub-optimality: both exact, both sampled on the same data, or sampled/exact.
 
+    If both are sampled, the error is the jackknife's, because they share their data blocks.
+
     >>> sampled = {"suboptimality": 3.0, "standard_error": 0.1, "blocks": [2.0, 4.0], "x": 5.0}
     >>> exact = {"suboptimality": 2.0, "standard_error": 0.0, "blocks": [2.0], "x": 5.0}
     >>> ratio(sampled, exact)
     Estimate(value=1.5, error=0.05, x=5.0)
     """
-    value = numerator["suboptimality"] / denominator["suboptimality"]
-    return Estimate(value, _error_of_ratio(numerator, denominator), numerator["x"])
-
-
-def _error_of_ratio(numerator: Row, denominator: Row) -> float:
-    """The standard error; if both rows are sampled, the jackknife's, because they share their data blocks."""
     a, b = np.array(numerator["blocks"]), np.array(denominator["blocks"])
-    n = len(a)
-    if n < 2:
-        return 0.0
-    if len(b) < 2:
-        return float(numerator["standard_error"] / denominator["suboptimality"])
-    left_out = (a.sum() - a) / (b.sum() - b)
-    return float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
+    n, error = len(a), 0.0
+    if n > 1 and len(b) > 1:
+        left_out = (a.sum() - a) / (b.sum() - b)
+        error = float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
+    elif n > 1:
+        error = float(numerator["standard_error"] / denominator["suboptimality"])
+    return Estimate(numerator["suboptimality"] / denominator["suboptimality"], error, numerator["x"])
 
 
 def with_error(value: float, error: float, digits: int = 5) -> str:

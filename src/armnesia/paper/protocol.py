@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import UnsupportedError
 from armnesia.core.randomness import generators
 from armnesia.core.request import DeletionRequest
@@ -39,10 +39,9 @@ def paper_protocol(
 ) -> dict[str, Evaluation]:
     """Estimate sub-optimality as the paper does, record by record; in place of `evaluate_all`.
 
-    The paper does not say how the five requests of a trajectory differ; here each starts at a random block.
-    Nor does it say whether each of the ten runs has new trajectories, or the same ones with new requests and
-    new noise (`shared`). The standard error is that of the mean of all, from 100 blocks of trajectories; the
-    paper plots this mean without an error.
+    Each of the five requests of a trajectory starts at a random block. The ten runs have new trajectories, or
+    the same ones with new requests and new noise (`shared`). The standard error is that of the mean of all,
+    from 100 blocks of trajectories.
     """
     losses: dict[str, list[FloatArray]] = {name: [] for name in unlearners}
     short: list[float] = []
@@ -51,19 +50,21 @@ def paper_protocol(
         statistics, deleted = _one_run(environment, model, request.deletions, rng, n_requests)
         requested = np.array([request.deletions.get(arm, 0) for arm in range(environment.n_actions)])
         short.append(float((deleted.counts < requested).any(axis=-1).mean()))
-        uniform = rng.random(statistics.counts.shape[:-1])
+        uniform = rng.random(statistics.counts.shape[:-1])  # the same for all methods
         for name, unlearner in unlearners.items():
-            arms = _drawn_arms(statistics, deleted, unlearner, model.n, budget, uniform)
+            learner = bound_learner(unlearner, model.n)
+            if unlearner is None:
+                p = decision_distribution(learner, statistics)
+            else:
+                p = unlearner.release(learner, statistics, deleted, budget).probabilities
+            arms = (uniform[..., None] > np.cumsum(p, axis=-1)[..., :-1]).sum(axis=-1)
             losses[name].append(environment.gaps[arms].mean(axis=1))
     found = {}
     for name, values in losses.items():
         blocks = np.concatenate(values).reshape(BLOCKS, -1).mean(axis=1)
         error = blocks.std(ddof=1) / np.sqrt(BLOCKS)
-        found[name] = estimated(
-            *(float(blocks.mean()), float(error), n_runs * TRAJECTORIES, blocks),
-            protocol="paper",
-            short=float(np.mean(short)),
-        )
+        mean, datasets, share = blocks.mean(), n_runs * TRAJECTORIES, float(np.mean(short))
+        found[name] = estimated(mean, error, datasets, blocks, protocol="paper", short=share)
     return found
 
 
@@ -81,7 +82,13 @@ def _one_run(
 ) -> tuple[ArmStatistics, DeletionRequest]:
     """200 trajectories, cut to their first N records, each with five requests."""
     n_actions = environment.n_actions
-    arms = _arm_sequences(n_actions, model, rng)
+    size = TRAJECTORIES, max(model.n, LONGEST)
+    if not isinstance(model, FixedSample):
+        arms = rng.choice(n_actions, size=size, p=model.policy)
+    elif model == FixedSample.round_robin(model.n, n_actions):
+        arms = np.broadcast_to(np.arange(size[1]) % n_actions, size)
+    else:
+        raise UnsupportedError(f"the paper's protocol serves the arms in turn; got counts {model.counts}")
     rewards = rng.random(arms.shape) < environment.means[arms]
     arms, rewards = arms[:, : model.n], rewards[:, : model.n]  # settings with different N share a prefix
     shape = (TRAJECTORIES, n_requests, n_actions)
@@ -101,33 +108,6 @@ def _one_run(
     labels = tuple(range(n_actions))
     deleted = ArmStatistics(labels, deleted_counts, deleted_sums * UNIT)
     return ArmStatistics(labels, counts, sums * UNIT), DeletionRequest(deleted, binary=True)
-
-
-def _arm_sequences(m: int, model: DataModel, rng: np.random.Generator) -> IntArray:
-    """The arm of each record of each trajectory."""
-    length = max(model.n, LONGEST)
-    if isinstance(model, FixedSample):
-        if model != FixedSample.round_robin(model.n, m):
-            raise UnsupportedError(f"the paper's protocol serves the arms in turn; got counts {model.counts}")
-        return np.broadcast_to(np.arange(length) % m, (TRAJECTORIES, length))
-    return rng.choice(m, size=(TRAJECTORIES, length), p=model.policy)
-
-
-def _drawn_arms(
-    statistics: ArmStatistics,
-    request: DeletionRequest,
-    unlearner: Unlearner | None,
-    n: int,
-    budget: Budget,
-    uniform: FloatArray,
-) -> IntArray:
-    """Draw an arm for every request, with the same uniform number for all methods."""
-    learner = bound_learner(unlearner, n)
-    if unlearner is None:
-        p = decision_distribution(learner, statistics)
-    else:
-        p = unlearner.release(learner, statistics, request, budget).probabilities
-    return np.asarray((uniform[..., None] > np.cumsum(p, axis=-1)[..., :-1]).sum(axis=-1))
 
 
 def estimated(
