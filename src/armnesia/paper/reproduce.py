@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import atomic_write
@@ -36,30 +36,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Part(NamedTuple):
-    """The label for the progress bar, and the function that computes and describes the part."""
-
-    label: str
-    make_section: Callable[[Run], Section]
-
-
-PARTS: dict[str, Part] = {
-    "1": Part("Figure 1", figure_1_section),
-    "2": Part("Figure 2", figure_2_section),
-    "3": Part("Figure 3", figure_3_section),
-    "table1": Part("Table 1", table_1_section),
-    "table2": Part("Table 2", table_2_section),
-    "bounds": Part("bounds", bounds_section),
-    "phase": Part("phase", phase_section),
-    "dependent_requests": Part("dependent requests", dependent_requests_section),
-    "claims": Part("claims", claims_section),
-    "beyond": Part("beyond", beyond_section),
-    "level_costs": Part("level costs", level_costs_section),
-    "tradeoff": Part("tradeoff", tradeoff_section),
-    "year": Part("year", year_section),
-    "many_decisions": Part("many decisions", many_decisions_section),
+PARTS: dict[str, tuple[str, Callable[[Run], Section]]] = {
+    "1": ("Figure 1", figure_1_section),
+    "2": ("Figure 2", figure_2_section),
+    "3": ("Figure 3", figure_3_section),
+    "table1": ("Table 1", table_1_section),
+    "table2": ("Table 2", table_2_section),
+    "bounds": ("bounds", bounds_section),
+    "phase": ("phase", phase_section),
+    "dependent_requests": ("dependent requests", dependent_requests_section),
+    "claims": ("claims", claims_section),
+    "beyond": ("beyond", beyond_section),
+    "level_costs": ("level costs", level_costs_section),
+    "tradeoff": ("tradeoff", tradeoff_section),
+    "year": ("year", year_section),
+    "many_decisions": ("many decisions", many_decisions_section),
 }
-"""In the order of the report, by the key that selects a part. A new part is one file, and one line here."""
+"""In the order of the report: the key that selects a part, its label for the progress, and its function."""
 PART_KEYS = tuple(PARTS)
 PROTOCOLS = ("exact", "sampled", "paper")
 _INTEGERS = ("n", "k", "datasets", "seed")
@@ -80,12 +73,8 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return {
-            "report": str(self.report),
-            "files": [str(file) for file in self.files],
-            "seconds": self.seconds,
-            "claims": [asdict(claim) for claim in self.claims],
-        }
+        files = [str(file) for file in self.files]
+        return asdict(self) | {"report": str(self.report), "files": files}
 
 
 def reproduce(
@@ -163,14 +152,10 @@ def save_picture(figure: "Figure", folder: Path, name: str) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    for ending, metadata in {
-        "png": {"Software": None},
-        "svg": {"Date": None},
-        "pdf": {"CreationDate": None},
-    }.items():
+    for ending, varying in (("png", "Software"), ("svg", "Date"), ("pdf", "CreationDate")):
         files.append(folder / f"{name}.{ending}")
         # Without a fixed salt the identifiers in an SVG differ from run to run.
         settings = matplotlib.rc_context({"svg.hashsalt": "armnesia", "pdf.fonttype": 42})
         with atomic_write(files[-1], replace=True) as temporary, settings:
-            figure.savefig(temporary, format=ending, metadata=metadata)
+            figure.savefig(temporary, format=ending, metadata={varying: None})
     return files

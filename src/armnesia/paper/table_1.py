@@ -25,13 +25,13 @@ LOWER = "Lower bound"
 OF_LOWER = Budget(epsilon=1.0, delta=0.0)
 WORDS = (
     "Each row of the paper's Table 1, and mixing (Theorem A.10), with τ = 1/N, the best arm requested and the"
-    " threshold 1.3 γ₀. 'O(·)' is the expression in the table, without constants. 'printed', 'derived' and"
-    " 'exact' are the bound with the constants of its proof, with every step checked, and with tails and"
-    " expectations computed. Upper bounds in brackets say nothing: they exceed the largest gap.",
-    "The last column is the expected loss of the bound's method. Lower bounds are at ε = 1, δ = 0; beside"
-    " them is the loss of rollback (of imitation if C* < 2), which is (0, 0), on the worse of the two"
-    " instances of the proof. The bound for C* < 2 is printed for records drawn from the whole log; derived"
-    " and exact are for records of one arm.",
+    " threshold 1.3 γ₀. 'O(·)' is the expression in the table, without constants. 'printed' has the constants"
+    " of the proof; in 'derived' every step is checked; 'exact' computes tails and expectations. Upper bounds"
+    " in brackets exceed the largest gap and say nothing.",
+    "The last column is the expected loss of the bound's method. Lower bounds are at ε = 1, δ = 0. Beside"
+    " them is the loss of rollback (of imitation if C* < 2), which is (0, 0), on the worse of the proof's two"
+    " instances. The printed bound for C* < 2 is for records drawn from the whole log. Its other two forms"
+    " are for records of one arm.",
 )
 
 
