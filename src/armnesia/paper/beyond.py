@@ -49,18 +49,6 @@ SPREAD, EVEN = (160, 20, 20, 20, 20), (48,) * 5
 PEOPLE_N, PEOPLE_K = 2000, sum(SPREAD)
 FEWEST_RECORDS, MOST_RECORDS = 1500, 5000
 """The plan's number of data sets is for the larger N; it is proportional to N, down to the smaller N."""
-SHOWN_SETTINGS = (
-    ("M_f hard", 1000, "80 of arm 0"),
-    ("M_f hard", 3000, "500 of arm 0"),
-    ("M_f hard", 1000, "80 each of arms 0, 1"),
-    ("M_f easy", 3000, "500 of arm 2"),
-    ("M_d hard", 1000, "80 of arm 0"),
-    ("M_d hard", 1000, "80 each of arms 0, 1"),
-    ("M_f people", 2000, "160 of arm 0, 20 each of the others"),
-    ("M_f people", 2000, "48 each of arms 0, 1, 2, 3, 4"),
-    ("M_d people", 2000, "240 of random people"),
-)
-"""Data model with case, N and request of each panel of the picture of distances."""
 
 
 def beyond_cells(plan: Plan) -> list[Cell]:
@@ -68,33 +56,36 @@ def beyond_cells(plan: Plan) -> list[Cell]:
 
     What is sampled (M_d), and mixing with k′/k from 0 to 1, has a coarser grid than Figure 1.
     """
-    epsilons, few = (FEW_EPSILONS, FEW_EPSILONS[1:2]) if plan.quick else (EPSILONS, FEW_EPSILONS)
+    people: Sequence[Sequence[int]] = (SPREAD, EVEN)
+    epsilons: Sequence[float] = EPSILONS
+    few: Sequence[float] = FEW_EPSILONS
+    fine, coarse = _grid(plan.ns, plan.ks), _grid((1000, 2000, 3000, 5000), (20, 200, 300, 500))
+    pairs: list[tuple[float | None, str, int, int]] = [(None, HARD, 1000, 80)]
+    pairs += [(None, case, n, k) for case in (HARD, EASY) for k in (40, 80) for n in (2000, 3000, 4000)]
+    pairs += [(C_STAR, HARD, 1000, 80), (C_STAR, HARD, 3000, 80), (C_STAR, EASY, 3000, 80)]
     if plan.quick:
+        people, epsilons, few = (SPREAD,), FEW_EPSILONS, FEW_EPSILONS[1:2]
         fine, coarse = _grid((1000, 2000, 3000, 5000), (100, 300, 500)), _grid((1000, 3000), (300, 500))
-    else:
-        fine, coarse = _grid(plan.ns, plan.ks), _grid((1000, 2000, 3000, 5000), (20, 200, 300, 500))
+        pairs = [(None, HARD, 1000, 80), (C_STAR, HARD, 1000, 80)]
     cells: list[Cell] = []
     for c_star, grid in ((None, fine), (C_STAR, coarse)):
         for case, arm in settings.ARM_OF_CASE.items():
             for varied, n, k in grid:
-                at = partial(_at_budgets, plan, case, n, {arm: k}, c_star, varied=varied)
-                cells += at(ONE_ARM_METHODS, epsilons)
+                one = (case, n, {arm: k}, c_star, ONE_ARM_METHODS, epsilons)
+                cells += _at_budgets(plan, *one, varied=varied)
     for _, n, k in coarse:
-        cells += _at_budgets(
-            *(plan, HARD, n, {0: k}, None, settings.RATIOS), few if plan.quick else epsilons, once=()
-        )
-    pairs: list[tuple[float | None, str, int, int]] = [(None, HARD, 1000, 80), (C_STAR, HARD, 1000, 80)]
-    if not plan.quick:
-        figure_3 = [(case, n, k) for case in (HARD, EASY) for k in (40, 80) for n in (2000, 3000, 4000)]
-        pairs[1:1] = [(None, *each) for each in figure_3]
-        pairs += [(C_STAR, HARD, 3000, 80), (C_STAR, EASY, 3000, 80)]
+        at = few if plan.quick else epsilons
+        cells += _at_budgets(plan, HARD, n, {0: k}, None, settings.RATIOS, at, once=())
     for c_star, case, n, k in pairs:
         both = dict.fromkeys(settings.ARMS_OF_MULTI_CASE[case], k)
         cells += _at_budgets(plan, case, n, both, c_star, TWO_ARM_METHODS, FEW_EPSILONS)
-    people = partial(_at_budgets, plan, "people", PEOPLE_N)
-    for counts in (SPREAD,) if plan.quick else (SPREAD, EVEN):
-        cells += people(dict(enumerate(counts)), None, TWO_ARM_METHODS, few)
-    return cells if plan.quick else [*cells, *people(AcrossArms(PEOPLE_K), C_STAR, PEOPLE_METHODS, few)]
+    for counts in people:
+        spread = dict(enumerate(counts))
+        cells += _at_budgets(plan, "people", PEOPLE_N, spread, None, TWO_ARM_METHODS, few)
+    if not plan.quick:
+        anybody = AcrossArms(PEOPLE_K)
+        cells += _at_budgets(plan, "people", PEOPLE_N, anybody, C_STAR, PEOPLE_METHODS, few)
+    return cells
 
 
 def _grid(ns: Sequence[int], ks: Sequence[int]) -> list[tuple[str, int, int]]:
@@ -164,7 +155,7 @@ def describe_results(recorded: Sequence[Row], panels: Sequence[Panel]) -> Sectio
     }
     return Section(
         "Beyond the paper: the same (ε, δ) for every method",
-        [*_on_budgets(rows), *_on_distances(rows), _on_bounds(panels)],
+        [*_on_budgets(rows), _where_rollback_is_better(rows), _on_bounds(panels)],
         pictures,
         tables(rows),
     )
@@ -217,6 +208,12 @@ def rows_of_figure(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
+def _is_shown(row: Row) -> bool:
+    """The smallest N and the largest k of one arm, the smallest N of two arms, and all arms."""
+    smallest = "hard" in row["panel"] and (row["n"], row["k"]) == (1000, BASE_K)
+    return bool(smallest or row["kind"] == "all arms" or (row["k"] == 500 and row["model"] == "fixed"))
+
+
 def picture_of_distances(rows: Sequence[Row]) -> "Figure":
     """Sub-optimality divided by that of no deletion, over ε; a panel for each shown setting."""
     drawn = [
@@ -229,7 +226,7 @@ def picture_of_distances(rows: Sequence[Row]) -> "Figure":
             "title": f"${row['panel'].replace(' ', '$, ')}, N = {row['n']}\n{row['deleted']}",
         }
         for row in rows
-        if (row["panel"], row["n"], row["deleted"]) in SHOWN_SETTINGS and row["method"] not in NOT_COMPARED
+        if _is_shown(row) and row["method"] not in NOT_COMPARED
     ]
     panels = [
         panel_of(chosen, chosen[0]["title"], "ε, log scale", y_name="times no deletion")
@@ -313,30 +310,19 @@ def _on_budgets(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _on_distances(rows: Sequence[Row]) -> list[str]:
-    """The distance of tilt and rollback to no deletion, and where tilt is worse than rollback."""
+def _where_rollback_is_better(rows: Sequence[Row]) -> str:
     one_arm = pick(rows, kind="one arm")
-    several = [row for row in rows if row["kind"] != "one arm"]
-
-    def worst(group: Sequence[Row], method: str, digits: int) -> str:
-        found = pick(group, method=method, epsilon=TABLE_EPSILON)
-        return f"{max(row['distance'].value for row in found):.{digits}f}"
-
     smallest = min(row["epsilon"] for row in one_arm)
     tilt, rollback = (pick(one_arm, method=name, epsilon=smallest) for name in ("tilt", "rollback"))
     pairs = zip(tilt, rollback, strict=True)
     weak = [ours for ours, other in pairs if ours["suboptimality"] > other["suboptimality"]]
     easy = sum("easy" in row["panel"] for row in weak)
-    return [
-        "The distance to no deletion is the sub-optimality of a method divided by that of no deletion. In"
-        f" the {len(tilt)} settings with one requested arm, those of Figure 1, tilt at ε ="
-        f" {TABLE_EPSILON:g} has at most {worst(one_arm, 'tilt', 2)}, and rollback up to"
-        f" {worst(one_arm, 'rollback', 1)}. In the {len(set(map(setting_of, several)))} with several arms"
-        f" it is {worst(several, 'tilt', 2)} and {worst(several, 'rollback', 1)}.",
-        f"At ε = {smallest:g} rollback is better than tilt in {len(weak)} of the settings with one arm,"
-        f" {'all' if easy == len(weak) else easy} of them easy. Deleting records of a worse arm raises its"
-        " penalty, so that rollback serves it less often. Tilt keeps the decision of the full data.",
-    ]
+    return (
+        f"At ε = {smallest:g} rollback is better than tilt in {len(weak)} of the {len(tilt)} settings with"
+        f" one requested arm, {'all' if easy == len(weak) else easy} of them easy. Deleting records of a"
+        " worse arm raises its penalty, so that rollback serves it less often. Tilt keeps the decision of"
+        " the full data."
+    )
 
 
 def _on_bounds(panels: Sequence[Panel]) -> str:

@@ -94,6 +94,10 @@ def level_costs_section(run: Run) -> Section:
 def describe_results(levels: Sequence[Row], choices: Sequence[Row]) -> Section:
     """The two tables, and what they show."""
     price = float(insurance_price(np.array(len(MEANS)), Budget(epsilon=3.0, delta=DELTA)))
+    unequal = (
+        " Under M_d with C* = 2 the counts are far from equal, and by_counts is nothing_or_share. With C* ="
+        " 10 it is wrong: four arms have equally many records, and the best arm never had as many."
+    ) * bool(pick(choices, model="distribution"))  # quick runs have equal counts only
     setting = {"N": "n", "deleted of the best arm": "k", "ε": "epsilon"}
     return Section(
         "What a guarantee level costs",
@@ -110,7 +114,7 @@ def describe_results(levels: Sequence[Row], choices: Sequence[Row]) -> Section:
             " nothing_or_share, ignores the counts.",
             "The second table compares ways to choose the parameters. A small share ρ keeps the penalties of"
             " D∖U, as rollback does. A large one judges by means, which costs most where nothing was deleted;"
-            " nothing_or_share is the average of that and no deletion." + _on_unequal_counts(choices),
+            " nothing_or_share is the average of that and no deletion." + unequal,
             f"At ε = 3 all five arms are insured, which costs up to {math.ceil(1e4 * price) / 1e4:.4f} of"
             " keep probability. In return the excess is at most h times the largest gap for every request of"
             " at most the share ρ of each arm.",
@@ -134,13 +138,4 @@ def describe_results(levels: Sequence[Row], choices: Sequence[Row]) -> Section:
                 " same data sets in each row; ± is one standard error.",
             ),
         ],
-    )
-
-
-def _on_unequal_counts(choices: Sequence[Row]) -> str:
-    if not pick(choices, model="distribution"):  # quick runs have equal counts only
-        return ""
-    return (
-        " Under M_d with C* = 2 the counts are far from equal, and by_counts is nothing_or_share. With C* ="
-        " 10 it is wrong: four arms have equally many records, and the best arm never had as many."
     )

@@ -27,16 +27,19 @@ def table_2_cells(plan: Plan, k: int = TABLE_2_K) -> list[Cell]:
 
 def table_2_section(run: Run) -> Section:
     """Our values below the printed ones."""
-    found = points(run.evaluate_and_record(table_2_cells(run.plan)))
-    same = points(run.evaluate(table_2_cells(run.plan, BASE_K)))
+    readings = {
+        TABLE_2_K: points(run.evaluate_and_record(table_2_cells(run.plan))),
+        BASE_K: points(run.evaluate(table_2_cells(run.plan, BASE_K))),
+    }
     rows: list[list[object]] = []
     for method, name in NAMES.items():
-        printed = PRINTED_TABLE_2.get(method)
+        printed = PRINTED_TABLE_2.get(method, ())
         if printed:
             rows.append([f"{name}, printed", *(f"{value:.4f}" for value in printed)])
-        for k, readings in ((TABLE_2_K, found), (BASE_K, same)):
-            if k == TABLE_2_K or printed:
-                rows.append([f"{name}, k = {k}", *(loss_or_limit(point[method]) for point in readings)])
+        for k, found in readings.items():
+            if printed or k == TABLE_2_K:
+                rows.append([f"{name}, k = {k}", *(loss_or_limit(point[method]) for point in found)])
+    header = ["method", *(f"N = {n}" for n in TABLE_2_NS)]
     return Section(
         "Table 2: imitation at C* = 1.3",
         [
@@ -47,11 +50,5 @@ def table_2_section(run: Run) -> Section:
             "Algorithm 2 jumps at N = 1200 because it switches from noise to rollback there, not because of"
             " the data: rollback is far better than noise at N = 900 too.",
         ],
-        tables=[
-            Table(
-                ["method", *(f"N = {n}" for n in TABLE_2_NS)],
-                rows,
-                "± is one standard error; < is the end of a 95 % interval.",
-            )
-        ],
+        tables=[Table(header, rows, "± is one standard error; < is the end of a 95 % interval.")],
     )
