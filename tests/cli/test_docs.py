@@ -46,7 +46,7 @@ def test_every_option_is_documented_and_every_documented_option_exists(command: 
 
 def test_every_shared_option_exists() -> None:
     exists = {name for command in commands() for name in options(command)}
-    assert set(OPTION.findall(SHARED)) - OLD <= exists
+    assert set(OPTION.findall(SHARED)) <= exists
 
 
 def test_the_table_of_parameters_has_every_owner() -> None:
@@ -63,8 +63,6 @@ def test_the_table_of_parameters_has_every_owner() -> None:
             declared.setdefault(option_name(parameter.name), set()).add(owner)
     assert documented == declared
 
-
-OLD = {"--action", "--reward", "--id", "--nobody"}  # the page says that they are old
 
 # Every command with the arguments of an example, in an order in which each can be run.
 ON_CLICKS = ("clicks.csv", *INGEST[2:6])

@@ -1,4 +1,4 @@
-"""One option, one meaning: the same names and help everywhere; the names of version 0.1.0 still work."""
+"""One option, one meaning: the same names and help everywhere."""
 
 import sqlite3
 from collections import defaultdict
@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from armnesia.cli.app import OLD_OPTIONS
 from tests.cli.commands import commands, options
-from tests.cli.examples import BUDGET, COLUMNS, USER_COLUMN, write_clicks
+from tests.cli.examples import BUDGET, COLUMNS, USER_COLUMN
 
 # Options whose meaning depends on the command.
 SEVERAL_MEANINGS = {
@@ -85,36 +84,6 @@ def test_every_command_that_reads_a_log_has_its_options() -> None:
 )
 def test_every_command_with_a_budget_takes_it_in_both_forms(command: str) -> None:
     assert {"--epsilon", "--delta", "--gamma"} <= set(options(command))
-
-
-def test_old_names_are_no_options_of_the_help() -> None:
-    for command in (*READS_A_LOG, "ingest"):
-        assert not {"--action", "--reward", "--id", "--nobody"} & set(options(command))
-    assert "--user" not in options("ingest")
-    assert OLD_OPTIONS["user_column"] == "--user"  # which names people elsewhere
-
-
-@pytest.mark.parametrize("sign", [" ", "="])
-def test_old_names_of_columns_still_work(run: Any, folder: Path, sign: str) -> None:
-    write_clicks(folder / "clicks.csv")
-
-    def old(*arguments: str) -> list[str]:
-        return [word for argument in arguments for word in argument.replace("=", sign).split()]
-
-    columns = old("--action=variant", "--reward=clicked")
-    assert run("decide", "clicks.csv", *columns, "--actions", "A,B", "--json").json["action"] == "B"
-    request = ("--user-column", "person", "--user", "u1")
-    for command in ("unlearn", "audit"):
-        done = run(command, "clicks.csv", *columns, "--actions", "A,B", *request, "--json")
-        assert done.json["request"]["counts"] == {"A": 0, "B": 40}
-    assert run("init", "--actions", "A,B").code == 0
-    done = run("ingest", "clicks.csv", *columns, *old("--user=person", "--id=row"), "--json")
-    assert (done.json["added"], done.err) == (200, "")
-    assert run("forget", "--user", "u1", "--records-file", "no").code == 2  # people, not columns
-    assert run("forget", "--user", "u1", "--json").json["records"] == 40
-    (folder / "machines.csv").write_text("action,reward\nA,1\n")
-    others = ("--nobody", "--other-columns", "--other-ids")
-    assert run("ingest", "machines.csv", *others, "--json").json["added"] == 1
 
 
 def test_labels_with_commas_come_from_a_file(run: Any, folder: Path) -> None:

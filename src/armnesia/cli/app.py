@@ -5,7 +5,6 @@ commands' functions, read from their source.
 """
 
 import ast
-import copy
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -107,15 +106,6 @@ READING = {
 }
 """The commands, and those of groups, that change no vault and no log."""
 
-OLD_OPTIONS = {
-    "action_column": "--action",
-    "reward_column": "--reward",
-    "user_column": "--user",
-    "id_column": "--id",
-    "no_user": "--nobody",
-}
-"""The names of options in 0.1.0. They still work, unless the command has another option of that name."""
-
 
 def hide_types_of_flags(params: list[Any]) -> None:
     """Keep the help of flags, which take no value, from saying <bool>."""
@@ -125,10 +115,10 @@ def hide_types_of_flags(params: list[Any]) -> None:
 
 
 class Command(TyperCommand):
-    """A command whose options can also be given by their old names, which its help does not list."""
+    """A command; after Ctrl-C one that only reads says that nothing was changed."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; say after Ctrl-C that nothing was changed if it only reads."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -140,18 +130,6 @@ class Command(TyperCommand):
         """Print the help."""
         hide_types_of_flags(self.get_params(ctx))
         super().format_help(ctx, formatter)
-
-    def make_parser(self, ctx: Any) -> Any:
-        """Make the parser, and add the old names to it."""
-        parser = super().make_parser(ctx)
-        taken = {name for param in self.params for name in param.opts}
-        for param in self.params:
-            old = OLD_OPTIONS.get(param.name or "")
-            if old is not None and old not in taken:
-                alias = copy.copy(param)
-                alias.opts = [old]
-                alias.add_to_parser(parser, ctx)
-        return parser
 
 
 class UnloadedCommand(TyperCommand):
