@@ -18,7 +18,6 @@ from armnesia import (
     DeletionRequest,
     Gaussian,
     Imitation,
-    ImitationRollback,
     Learner,
     Level,
     Mixing,
@@ -107,21 +106,6 @@ def test_a_fault_is_found_without_the_unlearner_s_own_reference() -> None:
     faulty = feasible_reference(MuchTooQuiet(), learner, level="request_shape", budget=budget, max_count=4)
     assert not faulty.holds
     assert feasible_reference(Gaussian(), learner, level="request_shape", budget=budget, max_count=4).holds
-
-
-@pytest.mark.parametrize(
-    ("unlearner", "learner"),
-    quick_only(
-        [(ImitationRollback(), Imitation())],
-        [(Rollback(), LCB(confidence=0.5)), (Rollback(), Imitation()), (ImitationRollback(), Imitation())],
-    ),
-    ids=repr,
-)
-def test_rollback_is_exact_at_the_strictest_level(unlearner: Unlearner, learner: Learner) -> None:
-    nothing = Budget(epsilon=0, delta=0)
-    result = feasible_reference(unlearner, learner, level="retained", budget=nothing, max_count=5)
-    assert result.delta == 0
-    assert result.holds
 
 
 def one_arm(ones: int, zeros: int) -> list[int]:

@@ -99,14 +99,6 @@ def test_rollback_of_a_person_is_retraining(tmp_path: Path) -> None:
         assert am.audit(am.Rollback(), learner, statistics, request, budget).delta == 0
 
 
-def test_on_small_worlds_rollback_holds_retained_and_no_other_unlearner_takes_it() -> None:
-    learner, budget = am.EmpiricalBernsteinLCB(confidence=0.5), am.Budget(epsilon=0.0, delta=0.0)
-    assert am.feasible_reference(am.Rollback(), learner, level="retained", budget=budget, max_count=3).holds
-    for kind in (am.Gaussian, am.Tilt, am.FrozenRollback):
-        with pytest.raises(UnsupportedError, match="for which use rollback"):
-            am.feasible_reference(kind(), learner, level="request_shape", budget=budget, max_count=1)
-
-
 def test_a_stream_keeps_the_second_moment_and_cannot_freeze_a_penalty() -> None:
     first = am.ArmStatistics.from_rewards({"A": [0.5, 0.6] * 50, "B": [0, 1] * 50})
     learner, budget = am.EmpiricalBernsteinLCB(confidence=0.1), am.Budget(epsilon=0.0, delta=0.0)

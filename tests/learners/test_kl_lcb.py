@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armnesia.core.errors import UnsupportedError
-from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import KLLCB, LCB
 from armnesia.learners.kl_lcb import bernoulli_kl
-from armnesia.privacy import Budget
-from armnesia.unlearners import FrozenRollback, Gaussian, Rollback, Tilt
 
 
 def kl_in_digits(p: float, q: float) -> mpmath.mpf:
@@ -84,13 +80,3 @@ def test_rare_rewards_are_where_it_pays() -> None:
     statistics = ArmStatistics(("good", "often"), counts, np.array([120, 180]) * 10**9)
     assert LCB().bind(statistics).decide(statistics).action == "often"
     assert KLLCB().bind(statistics).decide(statistics).action == "good"
-
-
-def test_unlearners_that_need_no_sensitivity_take_it() -> None:
-    statistics = ArmStatistics.from_rewards({"A": [1] * 6 + [0] * 94, "B": [1] * 5 + [0] * 95})
-    request = DeletionRequest.from_rewards({"A": [1, 0, 0], "B": []})
-    learner, budget = KLLCB().bind(statistics), Budget(epsilon=1.0, delta=1e-5)
-    for unlearner in (Rollback(), FrozenRollback(), Tilt()):
-        assert unlearner.release(learner, statistics, request, budget).probabilities.sum() == pytest.approx(1)
-    with pytest.raises(UnsupportedError, match="sensitivity is known"):
-        Gaussian().release(learner, statistics, request, budget)

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from armnesia import LEARNERS, UNLEARNERS
+from armnesia import (
+    LEARNERS,
+    UNLEARNERS,
+    Adaptive,
+    Gaussian,
+    Mixing,
+    Tilt,
+)
 from armnesia.testing import checks_for
 
 
@@ -27,4 +34,25 @@ def test_every_unlearner_keeps_the_contract(check: Any) -> None:
 
 @pytest.mark.parametrize("check", cases(LEARNERS))
 def test_every_learner_keeps_the_contract(check: Any) -> None:
+    check()
+
+
+VARIANTS = (
+    Gaussian(sensitivity="paper"),
+    Adaptive.as_in_the_paper(),
+    Mixing(ratio=0.0),
+    Mixing(rolled_back=1),
+    Tilt(assumed_share=0.3),
+)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=f"{variant!r}-{check}")
+        for variant in VARIANTS
+        for check in checks_for(variant, [variant.default_learner()])
+    ],
+)
+def test_every_variant_keeps_the_contract(check: Any) -> None:
     check()

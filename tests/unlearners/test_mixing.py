@@ -201,3 +201,26 @@ def test_given_records_that_all_choices_share_give_the_same_release() -> None:
         rtol=0,
         atol=1e-13,
     )
+
+
+@pytest.mark.parametrize("percent", range(101))
+def test_a_ratio_in_per_cent_of_a_hundred_records_is_that_many(percent: int) -> None:
+    assert Mixing(ratio=percent / 100).rolled_back_first(np.array([100, 0])).tolist() == [percent, 0]
+
+
+def test_numpy_integers_are_whole_numbers_to_roll_back() -> None:
+    assert Mixing(rolled_back=np.int64(4)).rolled_back_first(np.array([10, 0])).tolist() == [4, 0]  # type: ignore[arg-type]
+
+
+def test_mixing_of_many_records_is_a_probability_vector() -> None:
+    """The weights of 10⁵ possible choices carry rounding of their own."""
+    n = 200_000
+    statistics = ArmStatistics(("A", "B"), np.array([n, n]), np.array([n // 2, n // 2 - 10]) * 10**9)
+    deleted = ArmStatistics(("A", "B"), np.array([n // 2, 0]), np.array([n // 4, 0]) * 10**9)
+    p = (
+        Mixing()
+        .release(LCB().bind(statistics), statistics, DeletionRequest(deleted, True), BUDGET)
+        .probabilities
+    )
+    assert p.sum() == pytest.approx(1.0, abs=1e-14)
+    assert p.max() <= 1.0

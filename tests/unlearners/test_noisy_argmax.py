@@ -235,3 +235,11 @@ def test_ten_thousand_arms_of_which_a_fifth_is_noised() -> None:
     result = noisy_argmax(scores, sigma)
     assert time.perf_counter() - started < 3
     assert result.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("number", quick_only([4, 50], [4, 8, 20, 50, 200, 1000]))
+def test_many_equal_noised_arms_share_the_chance_equally(number: int) -> None:
+    """The maximum of many noises is sharp; by symmetry each of them wins with probability 1/number."""
+    chances = noisy_argmax(np.full(number, 0.3), np.full(number, 0.01))
+    assert np.abs(chances - 1 / number).max() < 1e-14
+    assert chances.sum() == pytest.approx(1.0, abs=1e-12)

@@ -3,19 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from armnesia import (
-    KLLCB,
     LCB,
     Adaptive,
     ArmStatistics,
     Budget,
     DeletionRequest,
     Gaussian,
-    Imitation,
-    ImitationRollback,
     Mixing,
     MultiSource,
     Rollback,
@@ -51,32 +47,19 @@ def request(a: list[float], b: list[float]) -> DeletionRequest:
         (lambda: Mixing(ratio=1.01), r"ratio must lie in \[0, 1\]; got 1.01"),
         (lambda: Mixing(ratio=-0.5), "ratio"),
         (lambda: Mixing(ratio=float("nan")), "ratio"),
-        (lambda: Mixing(rolled_back=-1), "rolled_back must be a whole number, 0 or more, .*; got -1"),
+        *(
+            (
+                lambda wrong=wrong: Mixing(rolled_back=wrong),
+                f"rolled_back must be a whole number, 0 or more, .*; got {wrong!r}",
+            )
+            for wrong in (-1, 2.5, True, "3")
+        ),
         (lambda: Mixing(ratio=0.5, rolled_back=3), "ratio or rolled_back, not both"),
     ],
 )
 def test_bad_options(make: Callable[[], Unlearner], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         make()
-
-
-@pytest.mark.parametrize("unlearner", [Gaussian(), Adaptive(), MultiSource(), Mixing()], ids=repr)
-def test_noise_needs_a_learner_with_a_known_sensitivity(unlearner: Unlearner) -> None:
-    with pytest.raises(UnsupportedError, match=r"needs a learner.*got 'imitation', for which use rollback"):
-        unlearner.release(Imitation(), DATA, request([1], []), BUDGET)
-    with pytest.raises(UnsupportedError, match="'imitation'"):
-        unlearner.reference(Imitation(), DATA, BUDGET, shape=np.array([1, 0]))
-    with pytest.raises(
-        UnsupportedError, match=r"got 'kl_lcb', for which use rollback, frozen_rollback.* tilt"
-    ):
-        unlearner.release(KLLCB(confidence=0.1), DATA, request([1], []), BUDGET)
-
-
-def test_imitation_rollback_is_for_imitation() -> None:
-    with pytest.raises(
-        UnsupportedError, match=r"counts alone, such as 'imitation'; got 'lcb', for which use rollback"
-    ):
-        ImitationRollback().release(LEARNER, DATA, request([1], []), BUDGET)
 
 
 @pytest.mark.parametrize("unlearner", [Gaussian(), Adaptive(), MultiSource(), Mixing()], ids=repr)
@@ -122,21 +105,15 @@ def test_mixing_refuses_a_part_that_is_not_of_the_request(part: DeletionRequest)
         Mixing(rolled_back=part).release(LEARNER, DATA, whole, BUDGET)
 
 
+def test_a_part_larger_than_the_arm_is_refused_before_anything_is_computed() -> None:
+    small, part = ArmStatistics.from_rewards({"a": [1] * 10, "b": [0]}), request([1] * 12, [])
+    with pytest.raises(ImpossibleDeletionError):
+        Mixing(rolled_back=part, sensitivity="paper").release(LEARNER, small, request([1] * 3, []), BUDGET)
+
+
 def test_mixing_refuses_to_roll_back_more_than_is_deleted() -> None:
     with pytest.raises(InvalidInputError, match=r"must not exceed the number of deleted records; got 5"):
         Mixing(rolled_back=5).release(LEARNER, DATA, request([1, 1, 0, 0], []), BUDGET)
-
-
-@pytest.mark.parametrize("unlearner", [Gaussian(), Adaptive(), MultiSource(), Mixing()], ids=repr)
-def test_a_reference_needs_the_shape(unlearner: Unlearner) -> None:
-    with pytest.raises(InvalidInputError, match="needs shape"):
-        unlearner.reference(LEARNER, DATA, BUDGET, original_decision=LEARNER.decide(DATA))
-
-
-@pytest.mark.parametrize("unlearner", [Adaptive(), MultiSource(), Mixing()], ids=repr)
-def test_a_reference_at_original_decision_needs_it(unlearner: Unlearner) -> None:
-    with pytest.raises(InvalidInputError, match="needs original_decision"):
-        unlearner.reference(LEARNER, DATA, BUDGET, shape=np.array([1, 0]))
 
 
 def test_other_actions_or_another_range_are_refused() -> None:

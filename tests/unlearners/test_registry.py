@@ -57,9 +57,11 @@ def test_exactly_the_expected_learners_are_supported(name: str) -> None:
 @pytest.mark.parametrize(("unlearner", "learner"), REFUSED)
 def test_a_refusal_names_alternatives_that_work(unlearner: str, learner: str) -> None:
     """Learners for this unlearner, and unlearners for this learner at a level that is not weaker."""
-    kind = UNLEARNERS[unlearner]
+    kind, bound, (statistics, request) = UNLEARNERS[unlearner], ready(LEARNERS[learner]()), SIMPLE.instance()
     with pytest.raises(UnsupportedError) as refusal:
-        kind().release(ready(LEARNERS[learner]()), *SIMPLE.instance(), BUDGETS[0])
+        kind().release(bound, statistics, request, BUDGETS[0])
+    with pytest.raises(UnsupportedError, match=re.escape(str(refusal.value))):
+        kind().reference(bound, statistics.without(request), BUDGETS[0], shape=request.counts)
     sentence = rf"{unlearner} needs a learner .*, such as (.*); got '{learner}', for which use (.*)"
     found = re.fullmatch(sentence, str(refusal.value))
     assert found

@@ -35,7 +35,7 @@ UNIT = 10**9  # the package holds rewards in 10⁻⁹ of their range
 
 def release_of(probabilities: list[float]) -> Release:
     actions = tuple("abc"[: len(probabilities)])
-    return Release(actions, np.array(probabilities), np.array(0, dtype=np.int8), GUARANTEE)
+    return Release(actions, np.array(probabilities), "tilt", GUARANTEE)
 
 
 def test_a_certain_arm_is_always_drawn() -> None:
@@ -71,8 +71,7 @@ def test_draws_follow_the_probabilities() -> None:
 
 
 def test_a_batch_cannot_be_drawn() -> None:
-    codes = np.zeros(2, dtype=np.int8)
-    batch = Release(("a", "b"), np.array([[1.0, 0.0], [0.5, 0.5]]), codes, GUARANTEE)
+    batch = Release(("a", "b"), np.array([[1.0, 0.0], [0.5, 0.5]]), np.array(["tilt"] * 2), GUARANTEE)
     with pytest.raises(InvalidInputError, match="release of one data set; this one holds 2"):
         batch.draw()
 
