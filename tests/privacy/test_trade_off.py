@@ -31,12 +31,13 @@ def best_test(null: FloatArray, alternative: FloatArray, alpha: float) -> float:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_test_does_better_and_one_does_as_well(seed: int) -> None:
+def test_no_test_does_better_and_mixtures_of_tests_do_as_well(seed: int) -> None:
     for p, r in pairs(seed):
-        forward = trade_off(trade_off_corners(p, r, "forward"), ALPHAS)
-        backward = trade_off(trade_off_corners(p, r, "backward"), ALPHAS)
-        np.testing.assert_allclose(forward, [best_test(r, p, each) for each in ALPHAS], atol=1e-9)
-        np.testing.assert_allclose(backward, [best_test(p, r, each) for each in ALPHAS], atol=1e-9)
+        corners = trade_off_corners(p, r)
+        best = [min(best_test(r, p, each), best_test(p, r, each)) for each in ALPHAS]
+        assert (trade_off(corners, ALPHAS) <= np.array(best) + 1e-9).all()
+        for alpha, beta in corners:
+            assert min(best_test(r, p, alpha), best_test(p, r, alpha)) == pytest.approx(beta, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", [3, 4])
@@ -56,14 +57,13 @@ def test_it_is_the_curve_of_all_its_epsilon_and_delta(seed: int) -> None:
 @pytest.mark.parametrize("seed", [5, 6])
 def test_the_area_between_guessing_and_the_curve_begins_with_the_advantage(seed: int) -> None:
     for p, r in pairs(seed):
-        for direction in ("forward", "backward", "both"):
-            corners = trade_off_corners(p, r, direction)
-            advantage = (1 - corners.sum(axis=-1)).max()
-            assert advantage == pytest.approx(float(hockey_stick(p, r, 0.0)), abs=1e-12)
-            assert (np.diff(corners, axis=0)[:, 0] > 0).all()
-            slopes = np.diff(corners[:, 1]) / np.diff(corners[:, 0])
-            assert (slopes[:-1] < slopes[1:]).all()  # convex
-            assert slopes[-1] <= 0
+        corners = trade_off_corners(p, r)
+        advantage = (1 - corners.sum(axis=-1)).max()
+        assert advantage == pytest.approx(float(hockey_stick(p, r, 0.0)), abs=1e-12)
+        assert (np.diff(corners, axis=0)[:, 0] > 0).all()
+        slopes = np.diff(corners[:, 1]) / np.diff(corners[:, 0])
+        assert (slopes[:-1] < slopes[1:]).all()  # convex
+        assert slopes[-1] <= 0
         inner = corners[(corners > 0).all(axis=-1)]
         np.testing.assert_allclose(trade_off(corners, inner[:, 1]), inner[:, 0], atol=1e-12)  # a mirror image
 
@@ -83,18 +83,15 @@ def test_a_fine_grid_of_two_gaussians_has_their_curve(mu: float) -> None:
     p, r = (np.diff(norm.cdf(edges, loc), prepend=0.0, append=1.0) for loc in (mu, 0.0))
     alphas = ALPHAS[1:]  # at 0 the digits of a distribution function near 1 decide
     expected = norm.cdf(norm.ppf(1 - alphas) - mu)
-    for direction in ("forward", "both"):
-        found = trade_off(trade_off_corners(p, r, direction), alphas)
-        assert (found >= expected - 1e-9).all()
-        np.testing.assert_allclose(found, expected, atol=1e-4)
+    found = trade_off(trade_off_corners(p, r), alphas)
+    assert (found >= expected - 1e-9).all()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_what_is_no_error_no_vector_and_no_direction_is_refused() -> None:
+def test_what_is_no_error_and_no_vector_is_refused() -> None:
     half = np.array([0.5, 0.5])
     for wrong in (-0.1, 1.1, math.nan):
         with pytest.raises(InvalidInputError, match="a type I error is a probability"):
             trade_off(trade_off_corners(half, half), wrong)
-    with pytest.raises(InvalidInputError, match="direction must be one of both, forward, backward; got 'up'"):
-        trade_off_corners(half, half, "up")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"over the same arms; got shapes \(1, 2\), \(1, 2\)"):
         trade_off_corners(half[None], half[None])

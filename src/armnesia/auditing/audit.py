@@ -13,7 +13,6 @@ from armnesia.core.statistics import ArmStatistics, is_whole
 from armnesia.learners import Learner
 from armnesia.privacy import (
     Budget,
-    Direction,
     Guarantee,
     JointLoss,
     hockey_stick,
@@ -93,12 +92,12 @@ class Audit:
         p, r = self.release.probabilities, self.reference
         return np.maximum(renyi_divergence(p, r, order), renyi_divergence(r, p, order))
 
-    def trade_off(self, type_1: ArrayLike, direction: Direction = "both") -> FloatArray:
+    def trade_off(self, type_1: ArrayLike) -> FloatArray:
         """The smallest type II error of any test that tells release from reference, at this type I error.
 
-        This is the exact f of f-DP, for one data set; `trade_off_corners` explains the directions.
+        This is the exact f of f-DP, for one data set, whichever of the two is the null hypothesis.
         """
-        return trade_off(trade_off_corners(*self._one_data_set(), direction), type_1)
+        return trade_off(trade_off_corners(*self._one_data_set()), type_1)
 
     def repeated(self, number: int) -> JointLoss:
         """The exact δ(ε) and ε(δ) of so many draws from the release of one data set, all seen together."""

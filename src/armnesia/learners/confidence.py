@@ -37,8 +37,6 @@ class ConfidenceLearner(Learner):
         tau = self.confidence
         if tau is not None and not (isinstance(tau, Real) and 0 < tau <= 1):
             raise InvalidInputError(f"confidence must lie in (0, 1]; got {self.confidence!r}")
-        if self.bound_to is not None and tau != 1 / self.bound_to:  # replaced by a given one
-            object.__setattr__(self, "bound_to", None)
 
     def bind(self, statistics: ArmStatistics) -> Self:
         """Fix τ = 1/N, unless a confidence was given."""
@@ -55,8 +53,8 @@ class ConfidenceLearner(Learner):
 
     @property
     def reveals(self) -> str:
-        """The size of the log, if τ was bound to it."""
-        if self.bound_to is None:
+        """The size of the log, if τ was bound to it and no other was given since."""
+        if self.bound_to is None or self.confidence != 1 / self.bound_to:
             return ""
         return f"τ = 1/{self.bound_to} was taken from the log, so its size is public"
 

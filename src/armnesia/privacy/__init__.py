@@ -6,12 +6,11 @@ from armnesia.privacy.curve import PrivacyCurve, calibrate, privacy_curve
 from armnesia.privacy.divergence import hockey_stick, renyi_divergence, smallest_epsilon
 from armnesia.privacy.guarantee import Guarantee, Level
 from armnesia.privacy.joint_loss import JointLoss
-from armnesia.privacy.trade_off import Direction, trade_off, trade_off_corners
+from armnesia.privacy.trade_off import trade_off, trade_off_corners
 
 __all__ = [
     "Budget",
     "Composition",
-    "Direction",
     "Guarantee",
     "JointLoss",
     "Level",

@@ -7,40 +7,25 @@ between finitely many outcomes T is piecewise linear, and its corners are exact.
 "Gaussian differential privacy"; its Proposition 2.12 relates f to (ε, δ).
 """
 
-from typing import Literal, TypeAlias, get_args
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
 
-Direction: TypeAlias = Literal["both", "forward", "backward"]
-"""Which is the null hypothesis: the reference (forward), the release (backward), or whichever is worse."""
 
-
-def trade_off_corners(
-    release: FloatArray, reference: FloatArray, direction: Direction = "both"
-) -> FloatArray:
+def trade_off_corners(release: FloatArray, reference: FloatArray) -> FloatArray:
     """The corners (type I error, type II error) of the trade-off curve, from type I error 0 to 1.
 
-    Forward it is T(reference, release), backward T(release, reference), its mirror image. "both" is the
-    largest convex curve below both, the f of f-DP: no test is below it, whichever is the null hypothesis.
+    It is the f of f-DP, the largest convex curve below T(reference, release) and its mirror image,
+    T(release, reference): no test is below it, whichever is the null hypothesis.
 
-    >>> trade_off_corners(np.array([0.9, 0.1]), np.array([0.5, 0.5]), "forward")
-    array([[0. , 1. ],
-           [0.5, 0.1],
-           [1. , 0. ]])
     >>> trade_off_corners(np.array([0.9, 0.1]), np.array([0.5, 0.5]))
     array([[0. , 1. ],
            [0.1, 0.5],
            [0.5, 0.1],
            [1. , 0. ]])
     """
-    if direction not in get_args(Direction):
-        raise InvalidInputError(
-            f"direction must be one of {', '.join(get_args(Direction))}; got {direction!r}"
-        )
     p, r = np.asarray(release, dtype=np.float64), np.asarray(reference, dtype=np.float64)
     if p.ndim != 1 or p.shape != r.shape:
         raise InvalidInputError(
@@ -53,9 +38,7 @@ def trade_off_corners(
     misses = np.concatenate([np.cumsum(p[order][::-1])[::-1], [0.0]])
     false_alarms[-1] = misses[0] = 1.0  # up to rounding it is
     tests = np.minimum(np.stack([false_alarms, misses], axis=-1), 1.0)
-    mirrored = tests[:, ::-1]
-    points = {"forward": [tests], "backward": [mirrored], "both": [tests, mirrored]}[direction]
-    return _lower_hull(np.concatenate(points))
+    return _lower_hull(np.concatenate([tests, tests[:, ::-1]]))
 
 
 def trade_off(corners: FloatArray, type_1: ArrayLike) -> FloatArray:

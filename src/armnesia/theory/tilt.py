@@ -121,9 +121,8 @@ def insured_upper(
     Insured, every one of c contenders has r_a ≥ h = (1−δ)/(1+e^ε), and one of them is π(D). It is kept with
     probability at least hi(h) = 1 − h, so at most h·Δ_max is lost. There is no condition on the predictive,
     the number of deleted records or their rewards. `insurance` is that of the unlearner. With `assumed_share`
-    the bound is for requests of at most that share of each arm, and contenders are counted accordingly
-    (`contenders_up_to`, which needs scores that do not fall as mean or count rises); for a larger request
-    π(D) need not be a contender, and nothing is claimed.
+    the bound is for requests of at most that share of each arm, and contenders are those of
+    `contenders_up_to`; for a larger request π(D) need not be one of them, and nothing is claimed.
 
     >>> round(insured_upper(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)).value, 6)
     0.047426
