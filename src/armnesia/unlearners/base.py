@@ -120,9 +120,6 @@ class Unlearner(ABC):
     default_learner: ClassVar[type[Learner]] = LCB
     """The learner to use it with where none is named."""
 
-    stored_defaults: ClassVar[Mapping[str, Any]] = {}
-    """What a vault's configuration means where it leaves out an option whose default has changed since."""
-
     registered: ClassVar["Mapping[str, type[Unlearner]]"]
     """All unlearners by name, for alternatives in refusals; set by `armnesia.unlearners`."""
 

@@ -6,7 +6,6 @@ construction for every r; r is chosen so that the old decision is kept as often 
 the old decision.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -164,7 +163,6 @@ class Tilt(Unlearner):
     name: ClassVar[str] = "tilt"
     level: ClassVar[Level] = Level.REQUEST_SHAPE
     needs: ClassVar[type[Any]] = MeanAndCountLearner
-    stored_defaults: ClassVar[Mapping[str, Any]] = {"predictive": "flat"}
 
     def __post_init__(self) -> None:
         named = isinstance(self.predictive, str) and self.predictive in PREDICTIVES

@@ -142,8 +142,6 @@ class Configuration:
     def __post_init__(self, checked: bool) -> None:
         if not checked:
             self._check()
-            unlearner = make_unlearner(self.unlearner, self.unlearner_options)
-            object.__setattr__(self, "unlearner_options", stored_options(unlearner, self.unlearner_options))
 
     def _check(self) -> None:
         if self.actions is not None:
@@ -251,19 +249,7 @@ class Configuration:
 
     def make_unlearner(self) -> Unlearner:
         """The unlearner of a request that does not ask for another."""
-        return make_unlearner(self.unlearner, self.unlearner_options, stored=True)
-
-    def current_options(self) -> dict[str, Any]:
-        """The unlearner's parameters, with the former value of a default that has changed since written out.
-
-        >>> Configuration(actions=("A", "B"), unlearner="tilt", unlearner_options={"insurance": 0.01},
-        ...     epsilon=1.0, delta=1e-5).current_options()
-        {'insurance': 0.01}
-        """
-        used = self.make_unlearner().resolved()
-        today = make_unlearner(self.unlearner, self.unlearner_options).resolved()
-        changed = [name for name in used.stored_defaults if getattr(used, name) != getattr(today, name)]
-        return {**self.unlearner_options, **{name: getattr(used, name) for name in changed}}
+        return make_unlearner(self.unlearner, self.unlearner_options)
 
     def with_actions(self, actions: tuple[Hashable, ...]) -> Self:
         """Fix the actions, as the first ingest shows them."""
@@ -427,32 +413,11 @@ class Configuration:
         return cls(**read, policy=Policy(**policy, checked=True), checked=True)
 
 
-def make_unlearner(name: str, options: Mapping[str, Any], *, stored: bool = False) -> Unlearner:
-    """The named unlearner with these options; an option that it does not have is refused.
-
-    In `stored` options, one that is left out has the default that it had before it was first changed.
-    """
+def make_unlearner(name: str, options: Mapping[str, Any]) -> Unlearner:
+    """The named unlearner with these options; an option that it does not have is refused."""
     if name not in UNLEARNERS:
         raise InvalidInputError(f"unlearner must be one of {', '.join(UNLEARNERS)}; got {name!r}")
-    kind = UNLEARNERS[name]
-    return build(kind, {**kind.stored_defaults, **options} if stored else options)
-
-
-def stored_options(unlearner: Unlearner, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options by which a vault records this unlearner: a default that has changed is written out.
-
-    >>> from armnesia import Tilt
-    >>> stored_options(Tilt(assumed_share=0.95), {"assumed_share": 0.95})
-    {'assumed_share': 0.95, 'predictive': 'by_counts'}
-    >>> stored_options(Tilt(), {})
-    {}
-    """
-    written = dict(options)
-    for name, stored_default in unlearner.stored_defaults.items():
-        used = getattr(unlearner.resolved(), name)
-        if written.get(name) is None and used != stored_default:
-            written[name] = used
-    return written
+    return build(UNLEARNERS[name], options)
 
 
 def check_joint(unlearner: Unlearner) -> None:

@@ -8,7 +8,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.privacy import Budget
 from armnesia.unlearners import JointRelease, Release, Unlearner
 from armnesia.unlearners.stream import Stream
-from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget, stored_options
+from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +30,10 @@ class RequestOptions:
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""
         name = configuration.unlearner if self.unlearner is None else self.unlearner
-        if self.unlearner_options is None and name == configuration.unlearner:
-            options = configuration.unlearner_options
-            unlearner = make_unlearner(name, options, stored=True)
-        else:  # the vault's parameters stay, except those that are given; another unlearner has its defaults
-            kept = configuration.current_options() if name == configuration.unlearner else {}
-            given = {**kept, **(self.unlearner_options or {})}
-            unlearner = make_unlearner(name, given)
-            options = stored_options(unlearner, given)
+        # The vault's parameters stay, except those that are given; another unlearner has its defaults.
+        kept = configuration.unlearner_options if name == configuration.unlearner else {}
+        options = {**kept, **(self.unlearner_options or {})}
+        unlearner = make_unlearner(name, options)
         epsilon = configuration.epsilon if self.epsilon is None else self.epsilon
         delta = configuration.delta if self.delta is None else self.delta
         budget = meaningful_budget(epsilon, delta)
