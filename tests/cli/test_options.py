@@ -24,7 +24,7 @@ SEVERAL_MEANINGS = {
         "--n-jobs",
         "--for-restore",
     ),
-    *("--n", "--deletions", "--arm", "--arms", "--model", "--c-star", "--learner"),  # in sweep they are lists
+    *("--n", "--deletions", "--arms", "--model", "--c-star", "--learner"),  # in sweep they are lists
     "--rows",  # positions in a log; in a vault, a log of the rows that another system found
     "--user-column",  # in join it is that of two tables
     "--replace",  # a file, or rows

@@ -31,7 +31,7 @@ def test_evaluate_gives_the_exact_values(run: Any, n: int, unlearner: str) -> No
             n,
             "--deletions",
             80,
-            "--arm",
+            "--arms",
             0,
             "--gamma",
             0.5,

@@ -20,7 +20,7 @@ import pytest
         (("research", "evaluate", "--n", 100, "--means", "a,b"), "--means"),
         (("research", "evaluate", "--n", 100, "--means", "2,0"), "[0, 1]"),
         (("research", "evaluate", "--n", 100, "--arms", "0,1", "--deletions", "1,2,3"), "--deletions"),
-        (("research", "evaluate", "--n", 100, "--arm", "9"), "arm must be below"),
+        (("research", "evaluate", "--n", 100, "--arms", "9"), "arm must be below"),
         (
             ("research", "evaluate", "--n", 100, "--gamma", 1, "--epsilon", 1),
             "a budget is --epsilon with --delta, or --gamma",

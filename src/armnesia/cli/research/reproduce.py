@@ -18,7 +18,7 @@ def reproduce(
     part: Annotated[
         list[str] | None,
         typer.Option(
-            *("--part", "--figure"),
+            "--part",
             metavar="PART",
             help=f"{', '.join(PART_KEYS)} or all (repeatable); all if not given.",
         ),
