@@ -141,7 +141,7 @@ def without_records_the_default_is_served(unlearner: Unlearner, learner: Learner
 
 
 def renaming_the_arms_renames_the_answer(unlearner: Unlearner, learner: Learner) -> None:
-    """Where no arms tie; ties go to the first arm."""
+    """Where no arms tie, which go to the first, and counts do not look as if all had been equal."""
     bound, order, random = ready(learner), [2, 0, 1], generator(7)
 
     def rewards(counts: Any) -> tuple[tuple[float, ...], ...]:
@@ -149,7 +149,7 @@ def renaming_the_arms_renames_the_answer(unlearner: Unlearner, learner: Learner)
 
     for _ in range(12):
         gone = random.integers(1, 9, 3) if unlearner.several_arms else np.array([0, 0, 7])
-        world = World(rewards(random.permutation([41, 67, 97]) + random.integers(0, 13, 3)), rewards(gone))
+        world = World(rewards(random.permutation([41, 67, 127]) + random.integers(0, 13, 3)), rewards(gone))
         statistics, request = world.instance()
         scores = [bound.unit_scores(each) for each in (statistics, statistics.without(request))]
         for budget in BUDGETS[:2] if np.diff(np.sort(scores)).min() > 1e-6 else ():
