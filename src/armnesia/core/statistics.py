@@ -326,7 +326,7 @@ class ArmStatistics:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` of this or an earlier version returned."""
+        """Read what `to_dict` returned; one without `squares` has no second moment."""
         if data.get("schema") != SCHEMA or data.get("unit") != UNIT:
             raise InvalidInputError(
                 f"schema must be {SCHEMA!r} with unit {UNIT};"

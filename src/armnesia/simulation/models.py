@@ -1,12 +1,13 @@
 """The paper's two data models: how many records of each arm a log holds."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from armnesia.core.arrays import IntArray
 from armnesia.core.errors import InvalidInputError
+from armnesia.core.statistics import is_whole
 from armnesia.simulation.environment import Environment
 
 
@@ -97,9 +98,9 @@ class DistributionModel:
 DataModel: TypeAlias = FixedSample | DistributionModel
 
 
-def is_count(value: object) -> bool:
+def is_count(value: Any) -> bool:
     """Whether a value is a whole number, 0 or more."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
+    return is_whole(value) and value >= 0
 
 
 def _check_arms(n_actions: int, environment: Environment) -> None:

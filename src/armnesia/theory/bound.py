@@ -71,9 +71,9 @@ class Bound:
         return {**asdict(self), "conditions": [asdict(each) for each in self.conditions], "holds": self.holds}
 
 
-def check_form(form: str, *, kind: Kind = "upper") -> None:
+def check_form(form: str, forms: Any = Form) -> None:
     """Check the version of a bound."""
-    accepted = get_args(Form if kind == "upper" else LowerForm)
+    accepted = get_args(forms)
     if form not in accepted:
         raise InvalidInputError(f"form must be one of {', '.join(accepted)}; got {form!r}")
 

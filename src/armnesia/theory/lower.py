@@ -102,7 +102,7 @@ def lower_fixed(
     check_count("n_arm", n_arm, least=0, most=n)
     check_count("k", k, least=0, most=n_arm)
     budget = Budget(epsilon=epsilon, delta=delta)
-    check_form(form, kind="lower")
+    check_form(form, LowerForm)
     other = n - n_arm if n_other is None else n_other
     check_count("n_other", other, least=0, most=n - n_arm)
     conditions = []
@@ -163,7 +163,7 @@ def lower_distribution(
     """
     _check_distribution(n, c_star, k, deletion)
     budget = Budget(epsilon=epsilon, delta=delta)
-    check_form(form, kind="lower")
+    check_form(form, LowerForm)
     # Where one arm is requested, the counts of D∖U and N show the shape.
     with_shape = c_star >= 2 or deletion == "one_arm"
     note = _REFERENCE_SEES_SHAPE if with_shape else _REFERENCE_SEES_NO_SHAPE

@@ -179,7 +179,7 @@ def upper_bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound
     >>> [bound.name for bound in upper_bounds(setting)]
     ['LCB, no deletion', 'Algorithm 2', 'Imitation with rollback']
     """
-    check_form(form, kind="lower")
+    check_form(form, LowerForm)
     of_upper: Form = "exact" if form == "tv" else form
     make = _upper_fixed if setting.model == "fixed" else _upper_distribution
     found = make(setting, of_upper)
@@ -203,7 +203,7 @@ def lower_bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound
     >>> [round(bound.value, 6) for bound in lower_bounds(setting)]
     [0.000547]
     """
-    check_form(form, kind="lower")
+    check_form(form, LowerForm)
     found = [_lower_of_one_arm(setting, arm, k, form) for arm, k in setting.deletions]
     if len(found) < 2:
         return found
