@@ -8,7 +8,6 @@ import numpy as np
 
 from armnesia.core.arrays import BoolArray, FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
-from armnesia.core.randomness import generator
 from armnesia.core.statistics import ArmStatistics
 from armnesia.learners import Learner
 from armnesia.privacy import Budget
@@ -49,9 +48,7 @@ class Case:
             raise UnsupportedError(
                 "exact evaluation needs fixed numbers of randomly chosen records; use the sampled protocol"
             )
-        plenty = np.full((1, self.environment.n_actions), np.iinfo(np.int64).max)
-        requested, _ = self.request.draw_deleted(generator(0), plenty)  # of fixed size: nothing is drawn
-        return np.asarray(requested[0])
+        return self.request.requested(self.environment.n_actions)
 
     @property
     def has_vectors(self) -> bool:

@@ -19,7 +19,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.simulation.case import Case
-from armnesia.simulation.count_vectors import Proposal
+from armnesia.simulation.count_vectors import Proposal, policy_of
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.estimates import (
     REPLICATES,
@@ -149,7 +149,7 @@ class Draws:
             losses = np.concatenate([block.released[key] for block in pilot]) @ self.case.environment.gaps
             spread = weights @ (losses - found.suboptimality) ** 2 / weights.sum()
             if spread > (_UNEVEN * found.suboptimality) ** 2:
-                fitted.append(proposal.fit(vectors, weights * losses))
+                fitted.append(policy_of(vectors, weights * losses))
             wanted = self.accuracy * found.suboptimality * math.sqrt(REPLICATES / _PILOT_VECTORS)
             size = max(size, _SAFETY * found.blocks.var(ddof=1) / wanted**2)
         return replace(proposal, fitted=tuple(fitted)), size

@@ -47,13 +47,18 @@ class SeveralArms:
                 )
         _check_choice(self.choice)
 
+    def requested(self, n_actions: int) -> IntArray:
+        """How many records of each arm are asked for."""
+        requested = np.zeros(n_actions, dtype=np.int64)
+        for arm, k in self.deletions.items():
+            if arm >= n_actions:
+                raise InvalidInputError(f"arm must be below the number of arms, {n_actions}; got {arm}")
+            requested[arm] = k
+        return requested
+
     def draw_deleted(self, rng: np.random.Generator, counts: IntArray) -> tuple[IntArray, float]:
         """The requested numbers, at most the counts."""
-        requested = np.zeros(counts.shape[-1], dtype=np.int64)
-        for arm, k in self.deletions.items():
-            if arm >= requested.size:
-                raise InvalidInputError(f"arm must be below the number of arms, {requested.size}; got {arm}")
-            requested[arm] = k
+        requested = self.requested(counts.shape[-1])
         short = (counts < requested).any(axis=-1)
         return np.minimum(requested, counts), float(short.mean())
 

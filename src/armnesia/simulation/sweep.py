@@ -247,7 +247,7 @@ def sweep(
         for level, part in product(_listed(epsilon if gamma is None else gamma), _listed(delta))
     ]
     settings = product(
-        _environments(environments).items(),
+        _environments(environments),
         *map(_listed, (model, c_star, n, arms, k, choice)),
         budgets,
         *map(_listed, (learner, confidence, seed)),
@@ -265,10 +265,10 @@ def sweep(
             protocol=protocol,
             datasets=datasets,
             seed=start,
-            labels={} if label is None else {"environment": label},
+            labels=labels,
         )
         for (
-            label,
+            labels,
             environment,
         ), kind, coverage, size, which, count, how, budget, rule, tau, start in settings
     ]
@@ -300,14 +300,12 @@ def _request(arms: Any, k: int, choice: Choice, environment: Environment) -> Req
     return SeveralArms(dict.fromkeys(which, k), choice)
 
 
-def _environments(given: Any) -> dict[str | None, Environment]:
-    """Environments by label; without labels they are named by their means."""
+def _environments(given: Any) -> list[tuple[dict[str, str], Environment]]:
+    """Environments with their label, if they have one; otherwise a row names them by their means."""
     if isinstance(given, Mapping):
-        return {str(label): _environment(each) for label, each in given.items()}
-    if isinstance(given, Environment) or all(isinstance(mean, Real) for mean in given):
-        return {None: _environment(given)}
-    each = [_environment(one) for one in given]
-    return {" ".join(f"{mean:g}" for mean in one.means): one for one in each}
+        return [({"environment": str(label)}, _environment(each)) for label, each in given.items()]
+    is_one = isinstance(given, Environment) or all(isinstance(mean, Real) for mean in given)
+    return [({}, _environment(each)) for each in ([given] if is_one else given)]
 
 
 def _environment(given: Any) -> Environment:

@@ -7,12 +7,18 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of, with_parameters
-from armnesia.cli.research.setting import Backend, SettingOptions, as_in_the_paper, numbers, setting_options
+from armnesia.cli.research.setting import (
+    PAPER_MEANS,
+    Backend,
+    Means,
+    SettingOptions,
+    as_in_the_paper,
+    numbers,
+    setting_options,
+)
 from armnesia.learners import LCB, LEARNERS
-from armnesia.paper.settings import MEANS
 from armnesia.simulation import (
     DataModel,
-    DistributionModel,
     Environment,
     Evaluation,
     FixedSample,
@@ -20,10 +26,8 @@ from armnesia.simulation import (
     evaluate_all,
 )
 from armnesia.simulation.parallel import backend_of_joblib
+from armnesia.simulation.sweep import ORACLE, data_model
 from armnesia.unlearners import UNLEARNERS
-
-_ORACLE = "oracle"
-_MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 
 
 @with_parameters(UNLEARNERS, LEARNERS, without={"default_action"})
@@ -31,10 +35,10 @@ _MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 def evaluate(
     setting: SettingOptions,
     unlearner: Annotated[
-        str, typer.Option(metavar="NAME", help=f"{_ORACLE}, one of {', '.join(UNLEARNERS)}, or MODULE:CLASS.")
+        str, typer.Option(metavar="NAME", help=f"{ORACLE}, one of {', '.join(UNLEARNERS)}, or MODULE:CLASS.")
     ] = "adaptive",
     learner: opt.LearnerName = None,
-    means: Annotated[str, typer.Option(help="Means of the Bernoulli arms.")] = _MEANS,
+    means: Means = PAPER_MEANS,
     parameters: Any = None,
     protocol: Annotated[
         str,
@@ -55,16 +59,20 @@ def evaluate(
 
     In a simulated setting, by default the paper's.
     """
-    kind = None if unlearner == _ORACLE else opt.unlearner_kind(unlearner)
+    kind = None if unlearner == ORACLE else opt.unlearner_kind(unlearner)
     of_learner = opt.learner_kind(learner, LCB if kind is None else kind.default_learner)
     check_owners(parameters, (UNLEARNERS, [unlearner]), (LEARNERS, [of_learner.name]))
     method = None if kind is None else as_in_the_paper(kind, parameters)
     environment = Environment.bernoulli(numbers("--means", means))
+    if setting.counts is not None:
+        model: DataModel = FixedSample(setting.counts)
+    else:
+        model = data_model(setting.model, setting.size, environment, setting.c_star)
     with backend_of_joblib(backend), progress_bar(quiet=as_json) as bar:
         task = bar.add_task("evaluating", total=None)
         result = evaluate_all(
             environment,
-            _data_model(setting, environment),
+            model,
             SeveralArms(setting.deletions),
             {unlearner: method},
             setting.budget,
@@ -106,16 +114,6 @@ def _short_lines(result: Evaluation) -> list[str]:
     if not result.short_share:
         return []
     return [f"{result.short_share:.0%} of the data sets have fewer records than requested; all are deleted"]
-
-
-def _data_model(setting: SettingOptions, environment: Environment) -> DataModel:
-    if setting.counts is not None:
-        return FixedSample(setting.counts)
-    if setting.model == "fixed":
-        return FixedSample.round_robin(setting.size, environment.n_actions)
-    return DistributionModel.with_coverage(
-        setting.size, n_actions=environment.n_actions, best=environment.best, c_star=setting.c_star
-    )
 
 
 def _protocol(result: Evaluation) -> str:

@@ -9,7 +9,7 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import of_kind
 from armnesia.core.errors import InvalidInputError
-from armnesia.paper.settings import BASE_GAMMA, BASE_K, C_STAR, DELTA
+from armnesia.paper.settings import BASE_GAMMA, BASE_K, C_STAR, DELTA, MEANS
 from armnesia.privacy import Budget
 from armnesia.simulation.parallel import BACKENDS
 from armnesia.unlearners import Unlearner
@@ -19,12 +19,12 @@ U = TypeVar("U", bound=Unlearner)
 Model = Annotated[str, typer.Option(metavar="fixed|distribution", help="The data model.")]
 N = Annotated[int | None, typer.Option("--n", help="Number of records.")]
 Counts = Annotated[str | None, typer.Option(help="Records of each arm, instead of --n: 200,300,….")]
-Arms = Annotated[
-    str, typer.Option("--arms", "--arm", help="Arm or arms whose records are deleted: 0 or 0,1.")
-]
+Arms = Annotated[str, typer.Option(help="Arm or arms whose records are deleted: 0 or 0,1.")]
 Deletions = Annotated[
     str, typer.Option(help="Deleted records of each listed arm: 80 for all of them, or 80,20.")
 ]
+Means = Annotated[str, typer.Option(help="Means of the Bernoulli arms.")]
+PAPER_MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 CStar = Annotated[float, typer.Option(help="Coverage C* of the distribution model.")]
 
 Backend = Annotated[

@@ -8,9 +8,16 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, with_parameters
-from armnesia.cli.research.setting import Backend, as_in_the_paper, numbers, whole_numbers
+from armnesia.cli.research.setting import (
+    PAPER_MEANS,
+    Backend,
+    Means,
+    as_in_the_paper,
+    numbers,
+    whole_numbers,
+)
 from armnesia.learners import LEARNERS
-from armnesia.paper.settings import BASE_GAMMA, BASE_K, C_STAR, DELTA, MEANS
+from armnesia.paper.settings import BASE_GAMMA, BASE_K, C_STAR, DELTA
 from armnesia.plotting import save
 from armnesia.simulation import sweep as run
 from armnesia.simulation.parallel import backend_of_joblib
@@ -18,7 +25,6 @@ from armnesia.simulation.sweep import ORACLE
 from armnesia.unlearners import UNLEARNERS
 
 _SHOWN = ("model", "n", "arms", "k", "c_star", "epsilon", "delta", "learner", "method")
-_MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 
 
 @with_parameters(UNLEARNERS)
@@ -27,11 +33,9 @@ def sweep(
     unlearner: Annotated[
         str, typer.Option(metavar="NAMES", help=f"{ORACLE}, {', '.join(UNLEARNERS)} or MODULE:CLASS.")
     ] = "oracle,rollback,tilt",
-    means: Annotated[str, typer.Option(help="Means of the Bernoulli arms.")] = _MEANS,
+    means: Means = PAPER_MEANS,
     deletions: Annotated[str, typer.Option(help="Deleted records of each arm: 20,80.")] = str(BASE_K),
-    arms: Annotated[
-        str, typer.Option("--arms", "--arm", help="Arm or arms that lose records, as 0,0+1, or any.")
-    ] = "0",
+    arms: Annotated[str, typer.Option(help="Arm or arms that lose records, as 0,0+1, or any.")] = "0",
     model: Annotated[str, typer.Option(metavar="fixed|distribution", help="Data models.")] = "fixed",
     c_star: Annotated[str, typer.Option(help="Coverages C* of the distribution model.")] = str(C_STAR),
     epsilon: Annotated[str | None, typer.Option(help="Privacy parameters ε: 1,3.")] = None,
