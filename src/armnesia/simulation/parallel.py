@@ -1,6 +1,7 @@
 """Workers for simulations: this process, processes with one thread each, or a backend of joblib."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -183,11 +184,18 @@ def _worker_pool(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
     """
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(_ONE_THREAD)
-    pool = ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn"))
+    # Ctrl-C in a terminal reaches every process of the command: this one alone answers it.
+    pool = ProcessPoolExecutor(
+        n_jobs, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
     try:
         yield pool
+    except BaseException:
+        for process in list((pool._processes or {}).values()):  # from Python 3.14 on: terminate_workers
+            process.terminate()  # the shutdown would wait for work that is running
+        raise
     finally:
-        pool.shutdown(cancel_futures=True)  # after an interrupt, queued work is not waited for
+        pool.shutdown(cancel_futures=True)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
