@@ -63,7 +63,7 @@ def test_the_section_lists_all_claims() -> None:
     assert {claim.verdict for claim in run.claims} <= {HOLDS, WITHIN_ERROR, DEPENDS, FAILS}
     assert all(claim.why for claim in run.claims if claim.verdict != HOLDS)
     counts = [sum(claim.verdict == each for claim in run.claims) for each in (HOLDS, FAILS)]
-    assert section.paragraphs[0].startswith(f"Verdicts on 55 claims: {counts[0]} holds, ")
+    assert section.paragraphs[0].startswith(f"Verdicts on 55 claims: holds: {counts[0]}, ")
     assert "random block" in " ".join(section.paragraphs)
     by_text = {claim.text: claim for claim in run.claims}
     # Algorithm 2 is the last of five methods and Gaussian noise the third: 1 − 5/3 is −67 %.

@@ -225,7 +225,7 @@ def claims_section(run: Run) -> Section:
     header = ["where", "claim", "paper", "ours", "± (points)", "verdict", "why"]
     rows = [[c.where, c.text, c.paper, c.ours, c.error, c.verdict, c.why] for c in run.claims]
     verdicts = [claim.verdict for claim in run.claims]
-    counts = ", ".join(f"{verdicts.count(each)} {each}" for each in (HOLDS, WITHIN_ERROR, DEPENDS, FAILS))
+    counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in (HOLDS, WITHIN_ERROR, DEPENDS, FAILS))
     counted = f"Verdicts on {len(rows)} claims: {counts}."
     return Section("The paper's claims", [counted, *WORDS], tables=[Table(header, rows)])
 

@@ -57,11 +57,11 @@ def figure_1_section(run: Run) -> Section:
     return Section(
         "Figure 1: Algorithm 2 and its baselines",
         [
-            "Expected sub-optimality of five methods: the oracle (no deletion), rollback, Gaussian noise,"
-            " mixing and Algorithm 2, each as the paper ran it (its threshold times 1.3, its sensitivity).",
+            "Expected sub-optimality of the oracle (no deletion), rollback, Gaussian noise, mixing and"
+            " Algorithm 2. Each is as the paper ran it, with its sensitivity and its threshold times 1.3.",
             "Hard case: records of the best arm are deleted. Easy case: of the arm with mean 0.06. Unless"
-            f" varied, N = {BASE_N}, k = {BASE_K}, γ = {BASE_GAMMA:g}; by the exact curve that is ε ="
-            f" {curve.epsilon(1e-5):.0f} at δ = 10⁻⁵, or ε = 5 at δ = {curve.delta(5.0):.3f}, which is weak.",
+            f" varied, N = {BASE_N}, k = {BASE_K} and γ = {BASE_GAMMA:g}. By the exact curve this γ is weak:"
+            f" ε = {curve.epsilon(1e-5):.0f} at δ = 10⁻⁵, or ε = 5 at δ = {curve.delta(5.0):.3f}.",
         ],
         {"figure-1": picture_of_models(rows, title, "varied", "panel")},
         [

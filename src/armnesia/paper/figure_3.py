@@ -34,7 +34,7 @@ def figure_3_section(run: Run) -> Section:
     picture = picture_of_panels(grid, title=title, note=note_on_uncertainty(rows))
     text = (
         "k records of each of two arms are deleted: arms 0 and 1 (hard), or 2 and 3 (easy). The Gaussian"
-        " baseline is the paper's, with noise calibrated for each arm alone: jointly its γ is smaller by a"
+        " baseline is the paper's, with noise calibrated for each arm alone. Jointly its γ is smaller by a"
         " factor √2."
     )
     return Section("Figure 3: several arms", [text], {"figure-3": picture})

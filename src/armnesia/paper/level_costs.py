@@ -108,8 +108,8 @@ def describe_results(levels: Sequence[Row], choices: Sequence[Row]) -> Section:
             " nothing or half of the best arm was deleted. So only tilt at retained may cost something where"
             " nothing is deleted.",
             "The recommended form of it is Tilt(assumed_share=0.95) with its default predictive, by_counts."
-            " It looks at the counts: where all arms had equally many records, those that are left show which"
-            " arm lost some, and how many. Without insurance it costs about what tilt costs at request_shape;"
+            " Where all arms had equally many records, the counts that are left show which arm lost some, and"
+            " how many. Without insurance it costs about what tilt costs at request_shape;"
             f" from ε = {all_insured_from():.2f} on it also insures all five arms. The other form,"
             " nothing_or_share, ignores the counts.",
             "The second table compares ways to choose the parameters. A small share ρ keeps the penalties of"

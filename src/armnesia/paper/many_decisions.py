@@ -81,12 +81,12 @@ def many_decisions_section(run: Run) -> Section:
         [
             "A request that touches d decisions is answered by d releases with one guarantee for all."
             " Noise is composed as Gaussian noise, so that it grows with √d. The budget of tilt is split by"
-            " the optimal composition theorem where that is better than ε/d each: with d = 100 and ε = 1 it"
+            " the optimal composition theorem where that is better than ε/d each. With d = 100 and ε = 1 it"
             f" loses {tilt}, by the even split {even}. Rollback, frozen rollback and imitation have no budget"
             " to split.",
-            "With so little for each decision tilt is close to frozen rollback, and its loss does not always"
-            " fall as its share rises: it keeps the old decision as often as it can, which is not quite the"
-            " same as the highest expected reward.",
+            "With so little for each decision tilt is close to frozen rollback. Its loss does not always fall"
+            " as its share rises: it keeps the old decision as often as it can, and that need not give the"
+            " highest expected reward.",
         ],
         {"many_decisions": picture_of_panels([panels], title=title, note=note, row_height=3.9)},
         [

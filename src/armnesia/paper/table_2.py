@@ -43,12 +43,12 @@ def table_2_section(run: Run) -> Section:
     return Section(
         "Table 2: imitation at C* = 1.3",
         [
-            "The paper does not state k here. It says that the setting is that of C* ≥ 2, so that k ="
-            f" {BASE_K}; then all eight entries would be 0.0000. k = {TABLE_2_K} reproduces the first three"
+            "The paper does not state k here. It says that the setting is that of C* ≥ 2, hence k ="
+            f" {BASE_K}. Then all eight entries would be 0.0000. k = {TABLE_2_K} reproduces the first three"
             " numbers of Algorithm 2, so we show it. The 0.0008 of imitation at N = 900 would need another k."
             " No single k reproduces the whole table.",
-            "Algorithm 2 jumps at N = 1200 because it switches from noise to rollback there, not because of"
-            " the data: rollback is far better than noise at N = 900 too.",
+            "Algorithm 2 jumps at N = 1200 because it switches from noise to rollback there. Rollback is far"
+            " better than noise at N = 900 too.",
         ],
         tables=[Table(header, rows, "± is one standard error; < is the end of a 95 % interval.")],
     )
