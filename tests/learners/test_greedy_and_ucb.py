@@ -9,10 +9,8 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import UnsupportedError
 from armnesia.learners import MeanAndCountLearner
-from armnesia.simulation import Environment, exact_release
 from armnesia.unlearners.contenders import contenders_up_to
 from tests.auditing.test_large_counts import close_races
-from tests.simulation.all_data_sets import AllDataSets
 
 UNIT = 10**9
 STATISTICS = am.ArmStatistics.from_rewards({"A": [1] * 60 + [0] * 40, "B": [1, 0, 0, 0], "C": []})
@@ -84,16 +82,3 @@ def test_noise_covers_the_rounding_of_a_bonus_too(learner: am.Learner, unlearner
     for n in (10**3, 10**15):
         statistics, request = close_races(n, 1, two_arms=True)
         assert am.audit(unlearner, learner, statistics, request, BUDGET).holds
-
-
-@pytest.mark.parametrize("learner", [am.Greedy(), am.UCB(confidence=0.1)])
-@pytest.mark.parametrize(
-    "unlearner", [None, am.Rollback(), am.FrozenRollback(), am.Gaussian(), am.Adaptive(), am.Tilt()]
-)
-def test_exact_evaluation_is_the_sum_over_all_data_sets(
-    learner: am.Learner, unlearner: am.Unlearner | None
-) -> None:
-    means, counts, deleted = [0.7, 0.4], [4, 4], [2, 0]
-    environment, every = Environment.bernoulli(means), AllDataSets(means, counts, deleted)
-    found = exact_release(environment, np.array(counts), np.array(deleted), unlearner, learner, BUDGET)
-    assert found.tolist() == pytest.approx(every.released(unlearner, learner, BUDGET).tolist(), abs=1e-12)
