@@ -14,7 +14,7 @@ import math
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from importlib import resources
@@ -223,7 +223,7 @@ def claims_section(run: Run) -> Section:
         run.rows += evidence.rows
     run.claims = [judge(rows, evidence) for rows in claims_of_paper()]
     header = ["where", "claim", "paper", "ours", "± (points)", "verdict", "why"]
-    rows = [[c.where, c.text, c.paper, c.ours, c.error, c.verdict, c.why] for c in run.claims]
+    rows = [astuple(claim) for claim in run.claims]
     verdicts = [claim.verdict for claim in run.claims]
     counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in (HOLDS, WITHIN_ERROR, DEPENDS, FAILS))
     counted = f"Verdicts on {len(rows)} claims: {counts}."

@@ -75,11 +75,13 @@ def ratio(numerator: Row, denominator: Row) -> Estimate:
 
 
 def with_error(value: float, error: float, digits: int = 5) -> str:
-    """A number as text, with its standard error if it was sampled.
+    """A number as text, with its standard error if it was sampled; what is too small is not shown as 0.
 
-    >>> with_error(0.0123456, 0.0000789), with_error(1.5, 0.25, digits=2), with_error(1.5, 0.0, digits=2)
-    ('0.01235 ± 0.00008', '1.50 ± 0.25', '1.50')
+    >>> with_error(0.0123456, 0.0000789), with_error(1.5, 0.0, digits=2), with_error(3e-7, 1e-7)
+    ('0.01235 ± 0.00008', '1.50', '< 0.00001')
     """
+    if 0 <= value + 2 * error < 0.5 * 10**-digits:
+        return f"< {10**-digits:.{digits}f}"
     return f"{value:.{digits}f} ± {error:.{digits}f}" if error else f"{value:.{digits}f}"
 
 
