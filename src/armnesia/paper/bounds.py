@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from armnesia.paper.section import Section
 from armnesia.paper.settings import BASE_GAMMA, BASE_K, DELTA, ENVIRONMENT, METHODS
 from armnesia.plotting.panels import Curve, Panel, look, picture_of_panels
 from armnesia.privacy import Budget
-from armnesia.simulation import DistributionModel, Environment, FixedSample, OneArm, evaluate
+from armnesia.simulation import DataModel, DistributionModel, Environment, FixedSample, OneArm, evaluate
 from armnesia.theory import (
     Setting,
     bounds,
@@ -26,13 +26,11 @@ from armnesia.unlearners import Adaptive, Rollback, Unlearner
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND_LINES: dict[str, Any] = {"upper": (0, (6, 2)), "lower": (0, (1.5, 1.5))}
+KIND_LINES = {"upper": (0, (6, 2)), "lower": (0, (1.5, 1.5))}
 """The line shows the kind of a curve, by the first word of its label; exact values have a solid one."""
 VACUOUS = "largest gap: bounds above it are vacuous"
-NOTE = "Solid: exact ($M_d$: averaged over 100 count vectors). Dashed: upper bounds. Dotted: lower bounds."
-_WIDE_RANGE = 50
-"""If x spans at least this factor, its scale is logarithmic."""
 PAPERS, AS_BOUNDED = Adaptive.as_in_the_paper(), Adaptive(threshold="paper", sensitivity="paper")
+UPPER, LOWER = "upper bound of Algorithm 2", "lower bound at (1, 10⁻⁵)"
 
 
 def bounds_section(run: Run) -> Section:
@@ -45,7 +43,8 @@ def bounds_section(run: Run) -> Section:
         " bound is compared with exact values on the two instances of its proof."
     )
     title = "The paper's bounds beside the exact sub-optimality"
-    return Section("Bounds and exact values", [text], {"bounds": picture_of_bounds(panels, title, NOTE)})
+    note = "Solid: exact. Dashed: upper bounds. Dotted: lower bounds."
+    return Section("Bounds and exact values", [text], {"bounds": picture_of_bounds(panels, title, note)})
 
 
 def bound_panels(points: int) -> list[Panel]:
@@ -58,12 +57,9 @@ def bound_panel(
 ) -> Panel:
     """A panel with a logarithmic y axis; the looks are those of the whole picture."""
     curves = [Curve(label, x, values) for label, values in series.items()]
-    return Panel(
-        *(title, x_name, "sub-optimality (log scale)", curves),
-        x_log=max(x) > _WIDE_RANGE * min(x) or gap is None,
-        y_log=True,
-        ceiling=None if gap is None else (gap, VACUOUS),
-    )
+    ceiling = None if gap is None else (gap, VACUOUS)
+    names = (title, x_name, "sub-optimality (log scale)")
+    return Panel(*names, curves, x_log=max(x) >= 20 * min(x), y_log=True, ceiling=ceiling)
 
 
 def picture_of_bounds(panels: Sequence[Panel], title: str, note: str) -> "Figure":
@@ -76,30 +72,24 @@ def picture_of_bounds(panels: Sequence[Panel], title: str, note: str) -> "Figure
         | ({"linewidth": 4.0, "markersize": 8} if label in wide else {})
         for number, label in enumerate(labels)
     }
-    drawn = [_with_looks(panel, looks) for panel in panels]
+    drawn = [
+        replace(panel, curves=[replace(curve, look=looks[curve.label]) for curve in panel.curves])
+        for panel in panels
+    ]
     grid = [drawn[first : first + 2] for first in range(0, len(drawn), 2)]
     return picture_of_panels(grid, title=title, note=note, legend_columns=3, row_height=3.6)
-
-
-def _with_looks(panel: Panel, looks: Mapping[str, Any]) -> Panel:
-    return replace(panel, curves=[replace(curve, look=looks[curve.label]) for curve in panel.curves])
 
 
 def _papers_setting(points: int) -> Panel:
     """The paper's five arms: the upper bounds exceed the largest gap and are vacuous."""
     ns = [int(n) // 5 * 5 for n in np.linspace(1000, 5000, points)]
-    budget = Budget.from_gamma(BASE_GAMMA, delta=DELTA)
-    upper, exact = [], []
-    for n in ns:
-        model = FixedSample.round_robin(n, 5)
-        setting = Setting.fixed(
-            counts=model.counts, deletions={0: BASE_K}, budget=budget, best=0, threshold_scale=1.3
-        )
-        upper.append(algorithm_2_bound(setting))
-        exact.append(
-            evaluate(ENVIRONMENT, model, OneArm(0, BASE_K), METHODS["adaptive"], budget).suboptimality
-        )
-    series = {"upper bound of Algorithm 2": upper, "Algorithm 2, exact": exact}
+    budget, models = Budget.from_gamma(BASE_GAMMA, delta=DELTA), [FixedSample.round_robin(n, 5) for n in ns]
+    at = partial(Setting.fixed, deletions={0: BASE_K}, budget=budget, best=0, threshold_scale=1.3)
+    cases = [(ENVIRONMENT, model, OneArm(0, BASE_K), METHODS["adaptive"], budget) for model in models]
+    series = {
+        UPPER: [algorithm_2_bound(at(counts=model.counts)) for model in models],
+        "Algorithm 2, exact": [evaluate(*case).suboptimality for case in cases],
+    }
     title = "The paper's setting, hard case, k = 80, γ = 0.5"
     return bound_panel(title, "N", ns, series, float(ENVIRONMENT.gaps.max()))
 
@@ -108,17 +98,14 @@ def _large_gaps(points: int) -> Panel:
     """Two arms with a large gap and many records: the upper bounds are not vacuous."""
     environment, budget = Environment.bernoulli((0.65, 0.35)), Budget.from_gamma(0.05, delta=DELTA)
     ns = [int(n) // 2 * 2 for n in np.geomspace(100, 10_000, points)]
-    algorithm_2, lcb, exact = [], [], []
-    for n in ns:
-        model, k = FixedSample.round_robin(n, 2), n // 10
-        setting = Setting.fixed(counts=model.counts, deletions={0: k}, budget=budget, best=0)
-        algorithm_2.append(algorithm_2_bound(setting))
-        lcb.append(bounds(setting)[0].value)
-        exact.append(max(evaluate(environment, model, OneArm(0, k), AS_BOUNDED, budget).suboptimality, 1e-12))
+    settings = [
+        Setting.fixed(counts=(n // 2, n // 2), deletions={0: n // 10}, budget=budget, best=0) for n in ns
+    ]
+    cases = [(environment, FixedSample((n // 2, n // 2)), OneArm(0, n // 10), AS_BOUNDED, budget) for n in ns]
     series = {
-        "upper bound of Algorithm 2": algorithm_2,
-        "upper bound of LCB, no deletion": lcb,
-        "Algorithm 2, exact (cut at 10⁻¹²)": exact,
+        UPPER: [algorithm_2_bound(setting) for setting in settings],
+        "upper bound of LCB, no deletion": [bounds(setting)[0].value for setting in settings],
+        "Algorithm 2, exact (cut at 10⁻¹²)": [max(evaluate(*case).suboptimality, 1e-12) for case in cases],
     }
     title = "Two arms, means 0.65 and 0.35, k = N/10, γ = 0.05"
     return bound_panel(title, "N", ns, series, float(environment.gaps.max()))
@@ -126,60 +113,67 @@ def _large_gaps(points: int) -> Panel:
 
 def _hard_fixed(points: int) -> Panel:
     """The worse of the two instances in the proof of the lower bound under M_f."""
-    budget = Budget(epsilon=1.0, delta=DELTA)
+    budget, nothing = Budget(epsilon=1.0, delta=DELTA), Budget(epsilon=0.0, delta=0.0)
     counts = [int(n) // 4 * 4 for n in np.geomspace(40, 20_000, points)]
-    upper, lower, lower_at_0 = [], [], []
-    for count in counts:
-        k = count // 4
-        setting = Setting.fixed(counts=[count, count], deletions={0: k}, budget=budget, threshold_scale=1.3)
-        upper.append(algorithm_2_bound(setting))
-        at = partial(lower_fixed, n=2 * count, n_arm=count, k=k, form="exact")
-        lower.append(at(epsilon=1.0, delta=DELTA).value)
-        lower_at_0.append(at(epsilon=0.0, delta=0.0).value)
+
+    def upper(n: int) -> float:
+        at = Setting.fixed(counts=[n, n], deletions={0: n // 4}, budget=budget, threshold_scale=1.3)
+        return algorithm_2_bound(at)
+
+    def lower(n: int, at: Budget) -> float:
+        return lower_fixed(n=2 * n, n_arm=n, k=n // 4, epsilon=at.epsilon, delta=at.delta, form="exact").value
+
     series = {
-        "upper bound of Algorithm 2": upper,
+        UPPER: [upper(n) for n in counts],
         "rollback, exact": [worse_of_both_instances(n, n // 4, Rollback(), budget) for n in counts],
         "Algorithm 2 at (1, 10⁻⁵), exact": [
             worse_of_both_instances(n, n // 4, PAPERS, budget) for n in counts
         ],
-        "lower bound at (0, 0)": lower_at_0,
-        "lower bound at (1, 10⁻⁵)": lower,
+        "lower bound at (0, 0)": [lower(n, nothing) for n in counts],
+        LOWER: [lower(n, budget) for n in counts],
     }
     return bound_panel("The lower bound's two instances, $M_f$, k = N(a₀)/4", "N(a₀)", counts, series)
 
 
 def _hard_distribution(points: int) -> Panel:
-    """The same under M_d, C* = 4: exact given the counts, averaged over 100 count vectors."""
+    """The same under M_d, C* = 4."""
     budget, c_star = Budget(epsilon=1.0, delta=DELTA), 4.0
     ns = [int(n) // 8 * 8 for n in np.geomspace(400, 20_000, points)]
-    rollback, lower, upper = [], [], []
-    for n in ns:
-        k = n // 16
-        pair = hard_instances_distribution(n=n, c_star=c_star, k=k, deletion="one_arm")
+
+    def rollback(n: int) -> float:
+        pair = hard_instances_distribution(n=n, c_star=c_star, k=n // 16, deletion="one_arm")
         assert pair.policies is not None  # instances under M_d have policies
-        worlds = zip(pair.means, pair.policies, strict=True)
-        cases = [(Environment.bernoulli(means), DistributionModel(n, policy)) for means, policy in worlds]
-        given = partial(evaluate, protocol="exact", datasets=100)
-        found = [given(*case, OneArm(0, k), Rollback(), budget) for case in cases]
-        rollback.append(max(result.suboptimality for result in found))
-        setting = Setting.distribution(n=n, n_actions=2, c_star=c_star, deletions={0: k}, budget=budget)
-        upper.append(algorithm_2_bound(setting))
-        at = partial(lower_distribution, n=n, c_star=c_star, k=k, deletion="one_arm", form="exact")
-        lower.append(at(epsilon=1.0, delta=DELTA).value)
+        models = [DistributionModel(n, policy) for policy in pair.policies]
+        return _worse(pair.means, models, n // 16, Rollback(), budget)
+
+    at = partial(Setting.distribution, n_actions=2, c_star=c_star, budget=budget)
+    lower = partial(
+        lower_distribution, c_star=c_star, deletion="one_arm", form="exact", epsilon=1.0, delta=DELTA
+    )
     series = {
-        "upper bound of Algorithm 2": upper,
-        "rollback, exact given the counts": rollback,
-        "lower bound at (1, 10⁻⁵)": lower,
+        UPPER: [algorithm_2_bound(at(n=n, deletions={0: n // 16})) for n in ns],
+        "rollback, exact": [rollback(n) for n in ns],
+        LOWER: [lower(n=n, k=n // 16).value for n in ns],
     }
     return bound_panel("The lower bound's two instances, $M_d$, C* = 4, k = N/16", "N", ns, series)
 
 
 def worse_of_both_instances(n_arm: int, k: int, unlearner: Unlearner | None, budget: Budget) -> float:
     """The larger exact sub-optimality on the two instances of the lower bound's proof under M_f."""
-    model = FixedSample((n_arm, n_arm))
+    means = hard_instances_fixed(n_arm=n_arm, k=k).means
+    return _worse(means, [FixedSample((n_arm, n_arm))] * 2, k, unlearner, budget)
+
+
+def _worse(
+    means: Sequence[Sequence[float]],
+    models: Sequence[DataModel],
+    k: int,
+    unlearner: Unlearner | None,
+    budget: Budget,
+) -> float:
     return max(
-        evaluate(Environment.bernoulli(means), model, OneArm(0, k), unlearner, budget).suboptimality
-        for means in hard_instances_fixed(n_arm=n_arm, k=k).means
+        evaluate(Environment.bernoulli(each), model, OneArm(0, k), unlearner, budget).suboptimality
+        for each, model in zip(means, models, strict=True)
     )
 
 

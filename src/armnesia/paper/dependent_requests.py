@@ -1,13 +1,14 @@
 """Requests that do and do not depend on rewards, for every method at the same exact (ε, δ)."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armnesia.paper.comparisons import loss, only, pick
-from armnesia.paper.pictures import BOUND_LOOK, name_of, note_on_uncertainty, panel_of
+from armnesia.paper.pictures import name_of, note_on_uncertainty, panel_of
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table
 from armnesia.paper.settings import (
@@ -43,74 +44,45 @@ CHOICES: dict[Choice, str] = {
     "highest": "the highest rewards",
     "lowest": "the lowest rewards",
 }
+_BOUND_LOOK = {"color": "#222222", "linestyle": (0, (1, 1)), "linewidth": 2.6}
 BOUND_NAME = "Insured bound: no deletion + h · largest gap"
 
 
-@dataclass(frozen=True)
-class DependentSetting:
-    """N records, equally many of each arm, of which k of the best arm are deleted; which ones: `choice`."""
-
-    n: int
-    k: int
-    choice: Choice
-    deleted_mean: float | None = None
-
-    @property
-    def request(self) -> RequestModel:
-        """The request, for the simulation."""
-        if self.deleted_mean is not None:
-            return TiltedArm(ARM_OF_CASE[HARD], self.k, self.deleted_mean)
-        return OneArm(ARM_OF_CASE[HARD], self.k, self.choice)
-
-    @property
-    def who(self) -> str:
-        """Whose records are deleted, as text.
-
-        >>> DependentSetting(3000, 120, "tilted", 0.2).who
-        'records with mean 0.2; the others have 0.075'
-        """
-        if self.deleted_mean is None:
-            return CHOICES[self.choice]
-        count, mean = self.n // ENVIRONMENT.n_actions, float(ENVIRONMENT.means[ARM_OF_CASE[HARD]])
-        left = max(0.0, (count * mean - self.k * self.deleted_mean) / (count - self.k))
-        return f"records with mean {self.deleted_mean:g}; the others have {left:.3g}"
-
-    def rows_among(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows of this setting."""
-        return pick(rows, n=self.n, k=self.k, panel=f"M_f {self.who}")
-
-
-SHOWN = (
-    DependentSetting(3000, 120, "random"),
-    DependentSetting(3000, 120, "lowest"),
-    DependentSetting(3000, 120, "tilted", 0.2),
-    DependentSetting(3000, 120, "highest"),
-)
+BEST = ARM_OF_CASE[HARD]
+SETTINGS: dict[tuple[int, int, str], RequestModel] = {
+    (3000, 120, "anyone"): OneArm(BEST, 120),
+    (3000, 120, "the lowest rewards"): OneArm(BEST, 120, "lowest"),
+    (3000, 120, "records with mean 0.2; the others have 0.075"): TiltedArm(BEST, 120, 0.2),
+    (3000, 120, "the highest rewards"): OneArm(BEST, 120, "highest"),
+    (3000, 300, "anyone"): OneArm(BEST, 300),
+    (3000, 300, "records with mean 0.2; the others have 0"): TiltedArm(BEST, 300, 0.2),
+    (1000, 80, "anyone"): OneArm(BEST, 80),
+    (1000, 80, "the lowest rewards"): OneArm(BEST, 80, "lowest"),
+    (1000, 80, "records with mean 0.15; the others have 0.0667"): TiltedArm(BEST, 80, 0.15),
+    (1000, 80, "the highest rewards"): OneArm(BEST, 80, "highest"),
+}
+"""N, k, and which records of the best arm are deleted: the rows of the table."""
+SHOWN = tuple(SETTINGS)[:4]
 """The panels of the picture: the same number of records, chosen in four ways."""
-SETTINGS = (
-    *SHOWN,
-    DependentSetting(3000, 300, "random"),
-    DependentSetting(3000, 300, "tilted", 0.2),
-    DependentSetting(1000, 80, "random"),
-    DependentSetting(1000, 80, "lowest"),
-    DependentSetting(1000, 80, "tilted", 0.15),
-    DependentSetting(1000, 80, "highest"),
-)
-"""The rows of the table. A deletion of 300 records with mean 0.2 leaves an arm without any ones."""
 
 
-def insured_excess(epsilon: float, delta: float = DELTA) -> float | None:
-    """h times the largest gap, h = (1−δ)/(1+e^ε): the most that a deletion costs with insured tilt.
+def rows_of(rows: Sequence[Row], n: int, k: int, who: str) -> list[Row]:
+    """The rows of a setting."""
+    return pick(rows, n=n, k=k, panel=f"M_f {who}")
 
-    It bounds the excess over no deletion, whoever asks. A request of one arm has at most two contenders, that
-    arm and the best of the others. None where insuring both costs more than tilt pays by default.
+
+def insured_excess(epsilon: float, delta: float = DELTA) -> float:
+    """h times the largest gap: the most that a request of one arm costs over no deletion with insured tilt.
+
+    There are at most two contenders, that arm and the best of the others. NaN where insuring both costs more
+    than tilt pays by default.
 
     >>> insured_excess(3.0, delta=0.0), insured_excess(1.0, delta=0.0)
-    (0.003794..., None)
+    (0.003794..., nan)
     """
     budget, gap = Budget(epsilon=epsilon, delta=delta), float(max(ENVIRONMENT.gaps))
     bound = insured_upper(contenders=2, budget=budget, largest_gap=gap, insurance=Tilt().insurance)
-    return bound.value if bound.holds else None
+    return bound.value if bound.holds else math.nan
 
 
 def dependent_cells(plan: Plan) -> list[Cell]:
@@ -118,13 +90,13 @@ def dependent_cells(plan: Plan) -> list[Cell]:
     shown = (1.0, TABLE_EPSILON) if plan.quick else EPSILONS
     return [
         plan.cell(
-            ("dependent_requests", f"M_f {setting.who}", "ε", epsilon),
-            *(setting.n, setting.request, COMPARED_METHODS),
+            ("dependent_requests", f"M_f {setting[2]}", "ε", epsilon),
+            *(setting[0], request, COMPARED_METHODS),
             epsilon=epsilon,
             protocol="sampled",
             datasets=max(plan.datasets // 5, 2),
         )
-        for setting in SETTINGS
+        for setting, request in SETTINGS.items()
         for epsilon in (shown if setting in SHOWN else (TABLE_EPSILON,))
     ]
 
@@ -136,10 +108,10 @@ def dependent_requests_section(run: Run) -> Section:
         "When requests depend on rewards",
         [
             "The paper assumes that requests do not depend on the rewards. If the people with the best (or"
-            " the worst) outcomes of an arm ask to be forgotten, what is left of it is biased, and rollback"
-            " and Algorithm 2 follow the bias: in the hard case their sub-optimality rises if the best"
-            " outcomes are deleted, and falls if the worst are. Noise on the old score does not depend on"
-            " what is left, so it has no such bias. The guarantees do not need the assumption.",
+            " the worst) outcomes of an arm ask to be forgotten, what is left of it is biased. Rollback and"
+            " Algorithm 2 follow the bias: in the hard case they lose more if the best outcomes are deleted,"
+            " and less if the worst are. Noise on the old score does not depend on what is left and has no"
+            " such bias. The guarantees do not need the assumption.",
             *_paragraphs(rows),
         ],
         {"dependent-requests": picture_of_dependent_requests(rows)},
@@ -151,28 +123,25 @@ def picture_of_dependent_requests(rows: Sequence[Row]) -> "Figure":
     """Sub-optimality over ε, with a panel for each way to choose the same number of records."""
     panels: list[Panel] = []
     for setting in SHOWN:
-        chosen = setting.rows_among(rows)
-        epsilons = [row["epsilon"] for row in chosen]
+        chosen = rows_of(rows, *setting)
+        epsilons = sorted({row["epsilon"] for row in chosen})
         none = only(chosen, method="oracle", epsilon=epsilons[0])["suboptimality"]  # the same at every ε
-        fine = [float(epsilon) for epsilon in np.geomspace(min(epsilons), max(epsilons), 60)]
-        bound = {
-            epsilon: none + excess for epsilon in fine if (excess := insured_excess(epsilon)) is not None
-        }
-        curve = Curve(BOUND_NAME, list(bound), list(bound.values()), look=BOUND_LOOK)
-        title = f"{setting.k} of arm 0: {setting.who}".replace("; ", ";\n")
-        panels.append(panel_of(chosen, title, "ε, log scale", bound=curve))
-    note = note_on_uncertainty([row for setting in SHOWN for row in setting.rows_among(rows)])
+        fine = np.geomspace(epsilons[0], epsilons[-1], 60).tolist()
+        bound = Curve(BOUND_NAME, fine, [none + insured_excess(each) for each in fine], look=_BOUND_LOOK)
+        title = f"{setting[1]} of arm {BEST}: {setting[2]}".replace("; ", ";\n")
+        panel = panel_of(chosen, title, "ε, log scale")
+        panels.append(replace(panel, curves=[*panel.curves, bound]))
+    note = note_on_uncertainty([row for setting in SHOWN for row in rows_of(rows, *setting)])
     title = "Who asks to be forgotten: requests that do and do not depend on rewards"
     return picture_of_panels([panels[:2], panels[2:]], title=title, note=note)
 
 
 def _paragraphs(rows: Sequence[Row]) -> list[str]:
     def shown(method: str) -> str:
-        each = [only(s.rows_among(rows), method=method, epsilon=TABLE_EPSILON) for s in SHOWN]
+        each = [only(rows_of(rows, *s), method=method, epsilon=TABLE_EPSILON) for s in SHOWN]
         values = [f"{row['suboptimality']:.4f}" for row in each]
         return f"{', '.join(values[:-1])} and {values[-1]}"
 
-    excess = insured_excess(TABLE_EPSILON)
     return [
         "The picture compares all methods at the same exact (ε, δ), δ = 10⁻⁵. The same number of records of"
         " the best arm is deleted: of anyone, those with the lowest rewards, records with twice the arm's"
@@ -182,9 +151,9 @@ def _paragraphs(rows: Sequence[Row]) -> list[str]:
         "The insured bound is that of tilt where its reference gives both arms that may have been the old"
         " decision, the requested arm and the best of the others, at least h = (1−δ)/(1+e^ε). Then the old"
         " decision is kept with probability 1 − h, whoever asks, and the excess over no deletion is at most h"
-        f" times the largest gap: {excess:.4f} at ε = {TABLE_EPSILON:g}. Tilt does so where the price,"
-        f" e^(−ε)·h, is at most {Tilt().insurance:g} (see docs/theory.md); the bound is drawn there. At level"
-        " retained all five arms may have been the old decision; from"
+        f" times the largest gap: {insured_excess(TABLE_EPSILON):.4f} at ε = {TABLE_EPSILON:g}. Tilt does so"
+        f" where the price, e^(−ε)·h, is at most {Tilt().insurance:g} (see docs/theory.md). At level retained"
+        " all five arms may have been the old decision; from"
         f" ε = {all_insured_from():.2f} on tilt insures them all, and the bound is the same. At"
         f" ε = {TABLE_EPSILON:g} it has {shown('tilt retained')}.",
     ]
@@ -192,14 +161,12 @@ def _paragraphs(rows: Sequence[Row]) -> list[str]:
 
 def _table_of_settings(rows: Sequence[Row]) -> Table:
     """All settings at one ε: every method, and the insured bound."""
-    excess = insured_excess(TABLE_EPSILON)
-    assert excess is not None  # at this ε the bound exists
     lines: list[list[object]] = []
     for setting in SETTINGS:
-        found = {row["method"]: row for row in pick(setting.rows_among(rows), epsilon=TABLE_EPSILON)}
+        found = {row["method"]: row for row in pick(rows_of(rows, *setting), epsilon=TABLE_EPSILON)}
         values = [loss(found[name]) for name in COMPARED_METHODS]
-        bound = f"{found['oracle']['suboptimality'] + excess:.5f}"
-        lines.append([setting.n, setting.k, setting.who, *values, bound])
+        bound = f"{found['oracle']['suboptimality'] + insured_excess(TABLE_EPSILON):.5f}"
+        lines.append([*setting, *values, bound])
     header = ["N", "deleted of the best arm", "who asks to be forgotten"]
     header += [*map(name_of, COMPARED_METHODS), "insured bound"]
     caption = (
@@ -215,6 +182,7 @@ def _table_at_the_papers_noise(run: Run) -> Table:
             ("", f"{case} {choice}", "", 0.0),
             *(BASE_N, OneArm(ARM_OF_CASE[case], BASE_K, choice), FIGURE_1_METHODS),
             protocol="sampled",
+            datasets=max(run.plan.datasets // 5, 2),
         )
         for case, choice in cases
     ]
