@@ -20,20 +20,11 @@ from armnesia.paper.protocol import estimated
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table
 from armnesia.paper.settings import DELTA, ENVIRONMENT, Plan
-from armnesia.plotting.panels import Curve, Look, Panel, picture_of_panels
+from armnesia.plotting.panels import Curve, Panel, picture_of_panels
 from armnesia.privacy import Budget, Level
 from armnesia.simulation import AcrossArms, FixedSample, RequestModel, Row, SeveralArms
 from armnesia.simulation.parallel import Workers
-from armnesia.unlearners import (
-    Adaptive,
-    CentredGaussian,
-    FrozenRollback,
-    Gaussian,
-    Rollback,
-    StrictAdaptive,
-    Tilt,
-    Unlearner,
-)
+from armnesia.unlearners import UNLEARNERS, Rollback, Tilt, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
 
 if TYPE_CHECKING:
@@ -59,44 +50,32 @@ TITLES = {
     "rival": "mostly people shown the second-best arm",
     "even": "anyone",
 }
-_SHARE_OF_DATASETS, _SHARE_WHEN_QUICK = 50, 125
-"""The plan's number of data sets is divided by this: a year is twelve releases of thirteen strategies."""
 _BLOCK = 50
 """Data sets that are simulated together."""
-_SLOW_EVERY = 10
-"""Slow strategies are simulated in every tenth block."""
+_SLOW, _SLOW_EVERY = ("gaussian", "centred_gaussian"), 10
+"""Noise on all arms needs an integral per release: it is simulated in every tenth block."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """The unlearner that answers all requests of a year, and its penalty; None deletes nothing.
-
-    A slow strategy, whose noise on all arms needs an integral per release, uses a tenth of the data sets.
-    `style` is the method of METHOD_STYLE in whose colour it is drawn.
-    """
+    """The unlearner that answers a year's requests (None deletes nothing), its colour, and the penalty."""
 
     unlearner: Unlearner | None
     style: str
     penalty: Penalty = "retained"
-    slow: bool = False
 
 
+_WITH_BOTH_PENALTIES = (*_SLOW, "adaptive", "strict_adaptive", "frozen_rollback", "tilt")
+_PENALTIES: dict[str, Penalty] = {"": "retained", ", frozen": "frozen"}
 STRATEGIES: dict[str, Strategy] = {
     "no deletion": Strategy(None, "oracle"),
     "rollback": Strategy(Rollback(), "rollback"),
-    "gaussian": Strategy(Gaussian(), "gaussian", slow=True),
-    "gaussian, frozen": Strategy(Gaussian(), "gaussian", "frozen", slow=True),
-    "centred gaussian": Strategy(CentredGaussian(), "centred_gaussian", slow=True),
-    "centred gaussian, frozen": Strategy(CentredGaussian(), "centred_gaussian", "frozen", slow=True),
-    "adaptive": Strategy(Adaptive(), "adaptive"),
-    "adaptive, frozen": Strategy(Adaptive(), "adaptive", "frozen"),
-    "strict adaptive": Strategy(StrictAdaptive(), "strict_adaptive"),
-    "strict adaptive, frozen": Strategy(StrictAdaptive(), "strict_adaptive", "frozen"),
-    "frozen rollback": Strategy(FrozenRollback(), "frozen_rollback"),
-    "frozen rollback, frozen": Strategy(FrozenRollback(), "frozen_rollback", "frozen"),
+    **{
+        name.replace("_", " ") + ending: Strategy(UNLEARNERS[name](), name, penalty)
+        for name in _WITH_BOTH_PENALTIES
+        for ending, penalty in _PENALTIES.items()
+    },
     "tilt, share assumed": Strategy(Tilt(assumed_share=0.05, predictive="flat"), "tilt retained"),
-    "tilt": Strategy(Tilt(), "tilt"),
-    "tilt, frozen": Strategy(Tilt(), "tilt", "frozen"),
 }
 """Rollback is retraining. With a frozen penalty, deletions would raise its penalty in their month only."""
 
@@ -113,21 +92,6 @@ class YearResult:
     changes: FloatArray
     level: Level | None
 
-    @property
-    def by_month(self) -> tuple[FloatArray, FloatArray]:
-        """The expected sub-optimality of each month, and its standard error."""
-        return self.losses.mean(axis=0), self.losses.std(axis=0, ddof=1) / math.sqrt(len(self.losses))
-
-    @property
-    def average(self) -> tuple[float, float]:
-        """The mean of the expected sub-optimality over the year, and its standard error."""
-        return _mean_and_error(self.losses.mean(axis=1))
-
-    @property
-    def churn(self) -> tuple[float, float]:
-        """The expected number of changes of the served arm in a year, and its standard error."""
-        return _mean_and_error(self.changes)
-
 
 Results = Mapping[str, Mapping[str, YearResult]]
 """By requests and by strategy."""
@@ -143,20 +107,20 @@ def simulate(
 ) -> dict[str, YearResult]:
     """Simulate a year with every strategy on the same data sets; the workers do not change the result."""
     n_blocks = max(2, math.ceil(datasets / _BLOCK))
-    fast = {name: strategy for name, strategy in strategies.items() if not strategy.slow}
-    strategies_of_blocks = [dict(fast if block % _SLOW_EVERY else strategies) for block in range(n_blocks)]
+    fast = {name: strategy for name, strategy in strategies.items() if strategy.style not in _SLOW}
+    strategies_of_blocks = [fast if block % _SLOW_EVERY else strategies for block in range(n_blocks)]
     work = partial(_simulate_block, requests, math.ceil(datasets / n_blocks))
     blocks = list(those.map(work, generators(seed, n_blocks), strategies_of_blocks))
-    return {name: _concatenate([block[name] for block in blocks if name in block]) for name in strategies}
+    return {name: _joined([block[name] for block in blocks if name in block]) for name in strategies}
 
 
-def _concatenate(blocks: list[YearResult]) -> YearResult:
+def _joined(blocks: list[YearResult]) -> YearResult:
     losses, changes = ([getattr(block, name) for block in blocks] for name in ("losses", "changes"))
     return YearResult(np.concatenate(losses), np.concatenate(changes), blocks[0].level)
 
 
 def _simulate_block(
-    requests: RequestModel, size: int, rng: np.random.Generator, strategies: dict[str, Strategy]
+    requests: RequestModel, size: int, rng: np.random.Generator, strategies: Mapping[str, Strategy]
 ) -> dict[str, YearResult]:
     initial = _draw_records(INITIAL_LOG, rng, size)
     months = list(_draw_months(initial, requests, rng, size))
@@ -205,14 +169,15 @@ def _apply(
     return YearResult(np.stack(losses, axis=-1), changes, level)
 
 
-def _mean_and_error(values: FloatArray) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Over the data sets, which are independent."""
+    return values.mean(axis=0), values.std(axis=0, ddof=1) / math.sqrt(len(values))
 
 
 def year_section(run: Run) -> Section:
     """Simulate the years, and describe the results."""
     plan = run.plan
-    datasets = max(2, plan.datasets // (_SHARE_WHEN_QUICK if plan.quick else _SHARE_OF_DATASETS))
+    datasets = max(2, plan.datasets // (125 if plan.quick else 50))  # a year is twelve releases per strategy
     found = {
         name: simulate(requests, run.workers, datasets=datasets, seed=plan.seed)
         for name, requests in REQUESTS.items()
@@ -227,7 +192,7 @@ def _result_rows(plan: Plan, found: Results) -> list[Row]:
     rows = []
     for requests, by_strategy in found.items():
         for name, year in by_strategy.items():
-            for month, (value, error) in enumerate(zip(*year.by_month, strict=True), start=1):
+            for month, (value, error) in enumerate(zip(*mean_and_error(year.losses), strict=True), start=1):
                 place, n = ("year", requests, "month", month), INITIAL_LOG.n + month * MONTHLY_LOG.n
                 cell = plan.cell(place, n, AcrossArms(K), {}, epsilon=BUDGET.epsilon)
                 result = estimated(value, error, len(year.losses), np.array([value]))
@@ -240,8 +205,7 @@ def picture_of_year(found: Results) -> "Figure":
     panels = [
         Panel(
             f"Who asks: {TITLES[requests]}",
-            "month",
-            "sub-optimality (log scale)",
+            *("month", "sub-optimality (log scale)"),
             [_curve(name, year) for name, year in by_strategy.items()],
             y_log=True,
             scale_group="",
@@ -257,25 +221,28 @@ def picture_of_year(found: Results) -> "Figure":
 
 def _curve(name: str, year: YearResult) -> Curve:
     strategy = STRATEGIES[name]
-    several = f"{_method(name)}, frozen" in STRATEGIES
     line = "-" if strategy.penalty == "frozen" else (0, (5, 2))
-    shown: Look = {**METHOD_STYLE[strategy.style][1], "linestyle": line}
-    values, errors = (each.tolist() for each in year.by_month)
-    label = f"{_method(name)}, {strategy.penalty}" if several else name
+    label = f"{name}, retained" if f"{name}, frozen" in STRATEGIES else name
+    values, errors = (each.tolist() for each in mean_and_error(year.losses))
+    shown = {**METHOD_STYLE[strategy.style][1], "linestyle": line}
     return Curve(label, range(1, MONTHS + 1), values, errors, shown)
+
+
+def _shown(values: FloatArray, digits: int = 5) -> str:
+    value, error = mean_and_error(values)
+    return with_error(float(value), float(error), digits)
 
 
 def _paragraphs(found: Results) -> list[str]:
     hard, rival = (
-        {name: _last_month(year) for name, year in found[case].items()} for case in ("hard", "rival")
+        {name: _shown(year.losses[:, -1]) for name, year in found[case].items()} for case in ("hard", "rival")
     )
     return [
-        f"The log begins with {INITIAL_LOG.n} records; every month {MONTHLY_LOG.n} new ones come in, each arm"
-        f" in turn, and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g},"
-        f" {BUDGET.delta:g}). The arm released in answer is served for the month. Of the"
-        f" deleted records, {K_OF_MAIN_ARM} are of the best arm (hard) or of the second best (rival), or all"
-        " records are equally likely to be deleted (even). Which records of an arm are deleted does not"
-        " depend on their rewards.",
+        f"The log begins with {INITIAL_LOG.n} records. Every month {MONTHLY_LOG.n} come in, each arm in turn,"
+        f" and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g}, {BUDGET.delta:g}). The"
+        f" arm released in answer is served for the month. {K_OF_MAIN_ARM} of the deleted records are of the"
+        " best arm (hard) or of the second best (rival), or every record is equally likely to be deleted"
+        " (even). Which records of an arm are deleted does not depend on their rewards.",
         "With a retained penalty the statistics are rolled back and nothing else is kept. The gain of tilt"
         " and of frozen rollback then lasts one release, and in the hard case the loss grows as the best"
         f" arm has fewer and fewer records: in month {MONTHS} the sub-optimality of rollback, which is"
@@ -285,7 +252,7 @@ def _paragraphs(found: Results) -> list[str]:
         "A frozen penalty follows the decision that would be served without any deletion, whether that is"
         " better or worse. In the rival case the penalty of the second-best arm rises under rollback, which"
         f" favours the best arm: in month {MONTHS} the sub-optimality of rollback is {rival['rollback']},"
-        f" that of tilt with a frozen penalty {rival['tilt, frozen']}, and without any deletion it is"
+        f" that of tilt with a frozen penalty {rival['tilt, frozen']}, and without any deletion"
         f" {rival['no deletion']}.",
         "Algorithm 2 and its strict version roll back at this budget: with a frozen penalty, each month's"
         " deletions then cost their penalty for that month only. Gaussian noise is added to all arms that"
@@ -294,30 +261,21 @@ def _paragraphs(found: Results) -> list[str]:
     ]
 
 
-def _last_month(year: YearResult) -> str:
-    values, errors = year.by_month
-    return with_error(values[-1], errors[-1])
-
-
 def _table(found: Results, datasets: int) -> Table:
     rows: list[list[object]] = [
         [
-            *(requests, _method(name), "" if year.level is None else STRATEGIES[name].penalty),
-            *(year.level or "", with_error(*year.average), _last_month(year)),
-            with_error(*year.churn, digits=2),
+            *(requests, name.removesuffix(", frozen")),
+            *(STRATEGIES[name].penalty if year.level else "", year.level or ""),
+            *(_shown(year.losses.mean(axis=1)), _shown(year.losses[:, -1]), _shown(year.changes, digits=2)),
         ]
         for requests, by_strategy in found.items()
         for name, year in by_strategy.items()
     ]
     header = ["requests", "method", "penalty", "level"]
     header += ["year's average", f"month {MONTHS}", "changes per year"]
-    fewer = len(found["hard"]["gaussian"].losses)
     caption = (
         "Expected sub-optimality, and how often the served arm is expected to change: exact given each data"
-        f" set, ± is one standard error over {datasets:,} of them (Gaussian: {fewer:,})."
+        f" set, ± is one standard error over {datasets:,} of them (Gaussian:"
+        f" {len(found['hard']['gaussian'].losses):,})."
     )
     return Table(header, rows, caption=caption)
-
-
-def _method(name: str) -> str:
-    return name.removesuffix(", frozen")
