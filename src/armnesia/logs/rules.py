@@ -283,7 +283,8 @@ def not_numbers(what: str, offences: Offences) -> InvalidLogError:
 
 def not_finite(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are missing, NaN or infinite."""
-    return refused(what, "must hold a finite number in every row", offences)
+    remedy = ": a condition such as where='reward >= 0' (--where) leaves out rows with a missing one"
+    return refused(what, "must hold a finite number in every row", offences, remedy)
 
 
 def outside_range(what: str, offences: Offences, reward_range: tuple[float, float]) -> InvalidLogError:

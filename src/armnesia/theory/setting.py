@@ -154,9 +154,9 @@ class Setting:
 def bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound]:
     """All bounds that apply to a setting, upper bounds first.
 
-    One arm: LCB, Algorithm 2, mixing (M_f) or imitation (M_d, C* < 2), and the lower bound. Several arms:
-    LCB, Algorithm 7 (M_f) or rollback and, for C* < 2, imitation (M_d), insured tilt, and the lower bound;
-    only that of Algorithm 7 is in the paper. With the form `tv` of lower bounds, upper bounds are `exact`.
+    One arm: LCB, Algorithm 2, mixing (M_f) or rollback and, for C* < 2, imitation (M_d), insured tilt, and
+    the lower bound. Several arms: the same, with Algorithm 7 instead of Algorithm 2 and mixing in M_f, and
+    neither in M_d. With the form `tv` of lower bounds, upper bounds are `exact`.
 
     >>> budget = Budget.from_gamma(0.1, delta=0.05)
     >>> setting = Setting.fixed(counts=[2_000] * 5, deletions={0: 500}, budget=budget)
@@ -165,6 +165,7 @@ def bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound]:
     upper 0.104 True LCB, no deletion
     upper 0.119 True Algorithm 2, noise (gamma < gamma_0)
     upper 0.12 True Mixing, 250 of 500 rolled back
+    upper 0.104 True Insured tilt, any request
     lower 2.05e-32 True Lower bound
     """
     return upper_bounds(setting, form=form) + lower_bounds(setting, form=form)
@@ -177,13 +178,13 @@ def upper_bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound
     ...     n=1000, n_actions=2, c_star=1.3, deletions={0: 80}, budget=Budget(epsilon=1.0, delta=1e-5)
     ... )
     >>> [bound.name for bound in upper_bounds(setting)]
-    ['LCB, no deletion', 'Algorithm 2', 'Imitation with rollback']
+    ['LCB, no deletion', 'Rollback, any arms', 'Algorithm 2', 'Imitation with rollback', 'Insured tilt, any request']
     """
     check_form(form, LowerForm)
     of_upper: Form = "exact" if form == "tv" else form
     make = _upper_fixed if setting.model == "fixed" else _upper_distribution
     found = make(setting, of_upper)
-    if len(setting.deletions) > 1:
+    if setting.deletions:
         k_arms = [k for _, k in setting.deletions]
         found.append(
             tilt_of_any_request(
@@ -274,12 +275,12 @@ def _upper_fixed(setting: Setting, form: Form) -> list[Bound]:
 def _upper_distribution(setting: Setting, form: Form) -> list[Bound]:
     n, m, c_star, requested = setting.n, setting.n_actions, setting.c_star or 0.0, setting.best_is_requested
     found = [lcb_distribution(n=n, c_star=c_star, m=m, tau=setting.tau, form=form)]
-    if len(setting.deletions) > 1:
+    if setting.deletions:
         deleted = dict(setting.deletions)
         k = max(deleted.values()) if setting.best is None else deleted.get(setting.best, 0)
         ours: Form = "derived" if form == "printed" else form  # the paper has none
         found.append(rollback_distribution(n=n, c_star=c_star, k=k, m=m, tau=setting.tau, form=ours))
-        if c_star < 2:
+        if c_star < 2 and len(deleted) > 1:
             found.append(imitation_distribution(n=n, c_star=c_star, k=k, form=ours))
     if len(setting.deletions) != 1:
         return found

@@ -127,7 +127,7 @@ def insured_upper(
     >>> round(insured_upper(contenders=2, budget=Budget(epsilon=3.0, delta=0.0)).value, 6)
     0.047426
     >>> insured_upper(contenders=2, budget=Budget(epsilon=1.0, delta=0.0)).unmet[0].text
-    'price (c-1)e^-eps*h <= insurance: 0.098938 <= 0.02'
+    'c = 2 contenders are insured, (c-1)e^-eps*h <= insurance: 0.098938 <= 0.02'
     """
     check_count("contenders", contenders, least=1)
     check_number("largest_gap", largest_gap)
@@ -139,7 +139,8 @@ def insured_upper(
         conditions=(
             BoundCondition(f"c*h <= 1: {contenders * h:g}", bool(contenders * h <= 1)),
             BoundCondition(
-                f"price (c-1)e^-eps*h <= insurance: {price:g} <= {insurance:g}",
+                f"c = {contenders} contenders are insured, (c-1)e^-eps*h <= insurance: {price:g} <="
+                f" {insurance:g}",
                 insurance > 0 and price <= insurance,
             ),
             BoundCondition(f"0 <= largest gap <= 1: {largest_gap:g}", 0 <= largest_gap <= 1),

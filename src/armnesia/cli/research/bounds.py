@@ -22,13 +22,17 @@ def bounds(
     best: Annotated[int | None, typer.Option(help="The best arm, if known.")] = None,
     parameters: Any = None,
     form: Annotated[
-        str, typer.Option(metavar="printed|derived|exact|tv", help="The constants: see docs/theory.md.")
+        str,
+        typer.Option(
+            metavar="printed|derived|exact|tv",
+            help="The constants: see docs/theory.md. With tv, which is of lower bounds, the others are exact.",
+        ),
     ] = "derived",
     as_json: opt.AsJson = False,
 ) -> None:
     """Print every bound for a setting.
 
-    The paper's and, for several arms, ours, with the conditions that each needs.
+    The paper's and ours, with the conditions that each needs.
     """
     adaptive = as_in_the_paper(Adaptive, parameters)
     common: dict[str, Any] = {
@@ -45,6 +49,13 @@ def bounds(
     else:
         described = Setting.distribution(n=setting.size, n_actions=n_actions, c_star=setting.c_star, **common)
     found = all_bounds(described, form=cast(Any, form))  # any text; an unknown one is refused there
+    notes = []
+    if any(not bound.holds for bound in found):
+        notes.append("A value whose conditions are not met is no bound.")
+    if any("contenders" in condition.text for bound in found for condition in bound.unmet):
+        notes.append("Contenders are the arms that tilt may insure; h = (1-delta)/(1+e^eps).")
+    if form == "tv":
+        notes.append("Of the form tv are lower bounds; upper bounds are exact.")
     rows = [
         [
             bound.kind,
@@ -59,4 +70,5 @@ def bounds(
         {**setting.budget.to_dict(), "bounds": [bound.to_dict() for bound in found]},
         as_json,
         table("Bounds", ["", "bound", "value", "proved here", "missing conditions"], rows),
+        *notes,
     )
