@@ -415,7 +415,7 @@ def test_what_is_printed_of_a_result_is_one_line_however_many_decisions() -> Non
     assert repr(found.release).startswith("JointRelease(guarantee='(ε = 0, δ = 0) at level retained: ")
     single = am.audit(am.Rollback(), *arguments)
     assert repr(single).startswith(
-        "Audit(holds=True, delta=0, smallest_epsilon=0, guarantee='(ε = 0, δ = 0) at"
+        "Audit(holds=True, delta=0, delta_at_claim=0, smallest_epsilon=0, guarantee='(ε = 0, δ = 0) at"
     )
     assert max(len(repr(each)) for each in (found, found.release, single)) < 400
 

@@ -283,7 +283,7 @@ def not_numbers(what: str, offences: Offences) -> InvalidLogError:
 
 def not_finite(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are missing, NaN or infinite."""
-    remedy = ": a condition such as where='reward >= 0' (--where) leaves out rows with a missing one"
+    remedy = ": a condition such as where='reward >= 0' (--where) leaves out rows without one"
     return refused(what, "must hold a finite number in every row", offences, remedy)
 
 

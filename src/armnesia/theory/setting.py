@@ -178,7 +178,8 @@ def upper_bounds(setting: Setting, *, form: LowerForm = "derived") -> list[Bound
     ...     n=1000, n_actions=2, c_star=1.3, deletions={0: 80}, budget=Budget(epsilon=1.0, delta=1e-5)
     ... )
     >>> [bound.name for bound in upper_bounds(setting)]
-    ['LCB, no deletion', 'Rollback, any arms', 'Algorithm 2', 'Imitation with rollback', 'Insured tilt, any request']
+    ['LCB, no deletion', 'Rollback, any arms', 'Algorithm 2', 'Imitation with rollback',
+     'Insured tilt, any request']
     """
     check_form(form, LowerForm)
     of_upper: Form = "exact" if form == "tv" else form

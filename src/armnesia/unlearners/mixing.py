@@ -165,8 +165,8 @@ class Mixing(NoiseBasedUnlearner):
         if not request.binary and chooses.any():
             raise UnsupportedError(
                 "mixing chooses which records to roll back first, which needs rewards that are all 0 or 1;"
-                " these are not: pass the chosen records as rolled_back=DeletionRequest(…), or use another"
-                " unlearner"
+                " these are not: use another unlearner, or in Python pass the chosen records as"
+                " rolled_back=DeletionRequest(…)"
             )
         k, k_first = request.counts.max(axis=-1), first.max(axis=-1)
         ones = np.asarray(request.sums.max(axis=-1) // UNIT, dtype=np.int64)
@@ -177,8 +177,8 @@ class Mixing(NoiseBasedUnlearner):
         if n_numbers > _MOST_NUMBERS:
             raise UnsupportedError(
                 f"mixing sums over the possible choices of the records that are rolled back; {int(k.max())}"
-                " deleted records are too many: pass the chosen records as rolled_back=DeletionRequest(…), or"
-                " use another unlearner"
+                " deleted records are too many: use another unlearner, or in Python pass the chosen records"
+                " as rolled_back=DeletionRequest(…)"
             )
         for some in np.array_split(np.arange(n_numbers), -(-n_numbers * left.size // _CHUNK)):
             drawn = fewest + some.reshape((-1,) + (1,) * k.ndim)

@@ -25,7 +25,7 @@ def bounds(
         str,
         typer.Option(
             metavar="printed|derived|exact|tv",
-            help="The constants: see docs/theory.md. With tv, which is of lower bounds, the others are exact.",
+            help="The constants: see docs/theory.md. With tv, upper bounds are exact.",
         ),
     ] = "derived",
     as_json: opt.AsJson = False,
