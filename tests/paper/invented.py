@@ -8,7 +8,7 @@ import numpy as np
 from armnesia.paper.run import Run
 from armnesia.paper.settings import Plan
 from armnesia.plotting.panels import Panel
-from armnesia.simulation import Cell, CellStore, Evaluation, FixedSample, Row, evaluate, run_cells
+from armnesia.simulation import Cell, Evaluation, FixedSample, Row, evaluate, run_cells
 from armnesia.simulation.parallel import workers
 from armnesia.unlearners import Rollback
 
@@ -46,7 +46,7 @@ class InventedRun(Run):
 def run_here(cells: Sequence[Cell]) -> list[Row]:
     """The true rows."""
     with workers(1) as this_process:
-        return run_cells(cells, CellStore(), this_process)
+        return run_cells(cells, None, this_process)
 
 
 def series(panel: Panel) -> dict[str, Any]:

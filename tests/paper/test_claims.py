@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,9 +232,9 @@ EXACT = {
     "ARMNESIA_HARD_TEST" not in os.environ,
     reason="half a minute; make hard-test runs it, and make demo prints them",
 )
-def test_the_claims_of_the_paper() -> None:
+def test_the_claims_of_the_paper(tmp_path: Path) -> None:
     """All of them in one test, because they share ten seconds of computation."""
-    store = CellStore()
+    store = CellStore(tmp_path / "cells.jsonl")
     with workers(1) as those:
         evidence = Evidence(Plan(datasets=4000, quick=True), lambda cells: run_cells(cells, store, those))
         found = [judge(rows, evidence) for rows in claims_of_paper()]

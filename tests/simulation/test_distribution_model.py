@@ -19,6 +19,7 @@ from armnesia.simulation import (
     OneArm,
     SeveralArms,
     case,
+    draws,
     evaluate_all,
 )
 from tests.simulation.all_data_sets import AllDataSets
@@ -75,6 +76,7 @@ def given_the_counts() -> dict[str, Evaluation]:
     with pytest.MonkeyPatch.context() as patch:  # so few vectors would be added up
         patch.setattr(case, "likely_vectors", lambda *_: None)
         patch.setattr(case, "serves_most_frequent", lambda *_: False)
+        patch.setattr(draws, "_FEWEST_VECTORS", 4)
         return evaluate_all(
             ENVIRONMENT, MODEL, REQUEST, METHODS, BUDGET, protocol="exact", datasets=608, seed=1
         )
@@ -149,13 +151,15 @@ def test_how_often_the_request_is_short(
 
 
 @pytest.mark.slow
-def test_three_arms_and_a_request_of_two_of_them() -> None:
+def test_three_arms_and_a_request_of_two_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two protocols against each other at a size that cannot be listed."""
+    monkeypatch.setattr(case, "likely_vectors", lambda *_: None)
+    monkeypatch.setattr(draws, "_FEWEST_VECTORS", 13)
     environment = Environment.bernoulli([0.5, 0.45, 0.4])
     model = DistributionModel.with_coverage(120, n_actions=3, best=0, c_star=2.5)
     methods = {name: METHODS[name] for name in ("oracle", "rollback", "gaussian")}
     request = SeveralArms({0: 20, 1: 15})
-    exact = evaluate_all(environment, model, request, methods, BUDGET, datasets=200, seed=3)
+    exact = evaluate_all(environment, model, request, methods, BUDGET, protocol="exact", datasets=200, seed=3)
     sampled = evaluate_all(
         environment, model, request, methods, BUDGET, protocol="sampled", datasets=4000, seed=4
     )

@@ -171,6 +171,13 @@ def test_a_clipped_normal_has_a_location_and_a_scale(location: float, scale: flo
         ClippedNormal(location, scale)
 
 
+def test_betas_and_uniforms_have_parameters() -> None:
+    with pytest.raises(InvalidInputError, match="beta reward needs"):
+        Environment.beta([(1, 1), (0, 2)])
+    with pytest.raises(InvalidInputError, match=r"uniform reward must rise within \[0, 1\]"):
+        Environment.uniform([(0, 1), (0.5, 1.5)])
+
+
 @pytest.mark.parametrize("frozen", [stats.norm(0.5, 0.1), stats.uniform(-0.1, 1.0), stats.uniform(0.5, 1.0)])
 def test_rewards_outside_the_unit_interval_are_refused(frozen: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"must lie in \[0, 1\]"):

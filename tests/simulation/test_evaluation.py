@@ -28,6 +28,7 @@ from armnesia.simulation import (
     Evaluation,
     FixedSample,
     OneArm,
+    case,
     draws,
     evaluate,
     evaluate_all,
@@ -80,13 +81,22 @@ def test_the_same_seed_gives_the_same_numbers_whatever_n_jobs(model: DataModel) 
     assert not any(same(one[name], other[name]) for name in with_mixing)
 
 
+@pytest.fixture
+def few_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are told how many vectors to draw: they need not be patched."""
+    monkeypatch.setattr(draws, "_FEWEST_VECTORS", 1)
+    monkeypatch.setattr(case, "likely_vectors", lambda *_: None)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_vectors")
 def test_exact_given_the_counts_does_not_depend_on_n_jobs_either() -> None:
     one = sampled(METHODS, BY_CHANCE, protocol="exact", datasets=60)
     two = sampled(METHODS, BY_CHANCE, protocol="exact", datasets=60, n_jobs=2)
     assert all(same(one[name], two[name]) for name in METHODS)
 
 
+@pytest.mark.usefixtures("few_vectors")
 @pytest.mark.parametrize("protocol", ["sampled", "exact"])
 def test_two_names_of_one_unlearner_see_the_same_data(protocol: str) -> None:
     twins: dict[str, Unlearner | None] = {"a": Adaptive(), "between": Gaussian(), "b": Adaptive()}
@@ -132,6 +142,7 @@ def test_common_random_numbers_make_differences_sharper() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_vectors")
 @pytest.mark.parametrize("protocol", ["sampled", "exact"])
 def test_the_standard_error_is_the_spread_over_seeds(protocol: str) -> None:
     """A spread of 200 estimates has a relative error of 5 %; 25 % off is a false alarm in 6·10⁻⁷ per method.
@@ -298,7 +309,7 @@ def test_exact_evaluation_refuses_algorithms_it_does_not_know() -> None:
         exact_release(ENVIRONMENT, counts, deleted, Mine(), lcb, BUDGET)
     with pytest.raises(UnsupportedError, match="needs noise on the served arm only"):
         exact_release(ENVIRONMENT, counts, deleted, NoisesOthers(), lcb, BUDGET)
-    with pytest.raises(UnsupportedError, match="scores by mean and count, or by counts alone; got 'other'"):
+    with pytest.raises(UnsupportedError, match="by mean and count, or decides by counts alone; got 'other'"):
         exact_release(ENVIRONMENT, counts, deleted, Rollback(), Other(), BUDGET)
 
 

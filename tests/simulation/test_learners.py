@@ -1,7 +1,7 @@
 """evaluate with a learner: registered ones by name, those of a user, and what does not fit together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,14 @@ from armnesia import (
 )
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.learners import CountsOnlyLearner, MeanAndCountLearner
-from armnesia.simulation import Environment, Evaluation, FixedSample, OneArm, evaluate_all
+from armnesia.simulation import (
+    Environment,
+    Evaluation,
+    FixedSample,
+    OneArm,
+    evaluate_all,
+    predictive_error,
+)
 from armnesia.unlearners import Unlearner
 from tests.simulation.all_data_sets import AllDataSets
 
@@ -102,6 +109,40 @@ def test_confidence_is_that_of_the_learner() -> None:
         found = found_with(Rollback(), learner=learner, confidence=0.7)
         truth = AllDataSets(MEANS, COUNTS, DELETED).released(Rollback(), LCB(confidence=0.7), BUDGET)
         np.testing.assert_allclose(found.probabilities, truth, atol=1e-12)
+
+
+class LastOfEqual(LCB):
+    """Ties go to the last arm."""
+
+    def best_arm(self, statistics: Any, unit_scores: Any) -> Any:
+        return unit_scores.shape[-1] - 1 - np.argmax(unit_scores[..., ::-1], axis=-1)
+
+
+class WithBonus(LCB):
+    """Favours an arm by its place."""
+
+    def unit_scores(self, statistics: Any) -> Any:
+        return super().unit_scores(statistics) + np.arange(3) / 10
+
+
+class Contrary(LCB):
+    """Serves the arm after the best one."""
+
+    def decide(self, statistics: Any) -> Any:
+        decision = super().decide(statistics)
+        return replace(decision, index=(decision.index + 1) % 3)
+
+
+@pytest.mark.parametrize("learner", [LastOfEqual(), WithBonus(), Contrary()])
+@pytest.mark.parametrize("unlearner", [None, Rollback(), FrozenRollback(), Tilt(), Gaussian()])
+def test_a_learner_that_decides_in_its_own_way_is_not_evaluated_by_a_formula(
+    unlearner: Unlearner | None, learner: LCB
+) -> None:
+    assert found_with(unlearner, learner=learner, datasets=20).protocol == "sampled"
+    with pytest.raises(UnsupportedError, match="serves the best score by mean and count"):
+        found_with(unlearner, learner=learner, protocol="exact")
+    with pytest.raises(UnsupportedError, match="serves the best score by mean and count"):
+        predictive_error(ENVIRONMENT, np.array(COUNTS), np.array(DELETED), learner)
 
 
 def test_other_learners_are_sampled() -> None:

@@ -4,13 +4,17 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
+from scipy import stats
 
 import armnesia as am
+from armnesia.core.arrays import FloatArray
 from armnesia.core.errors import InvalidInputError
+from armnesia.learners import Learner, PenaltyLearner
 from armnesia.simulation import (
     AcrossArms,
     Cell,
@@ -18,6 +22,7 @@ from armnesia.simulation import (
     DistributionModel,
     Environment,
     FixedSample,
+    FrozenDistribution,
     OneArm,
     Row,
     evaluate,
@@ -44,7 +49,7 @@ CELLS = [
 
 def run(cells: list[Cell], path: Path | None = None, n_jobs: int = 1, **options: Any) -> list[Row]:
     with workers(n_jobs) as those:
-        return run_cells(cells, CellStore(path), those, **options)
+        return run_cells(cells, None if path is None else CellStore(path), those, **options)
 
 
 def counting(monkeypatch: pytest.MonkeyPatch, stop_after: int | None = None) -> list[Cell]:
@@ -138,7 +143,9 @@ def test_a_picture_has_a_curve_for_each_method_and_a_panel_for_each_other_settin
         ({"gamma": 0.5}, "either epsilon or gamma"),
         ({"model": "mixed"}, "model must be 'fixed' or 'distribution'; got 'mixed'"),
         ({"unlearners": "amnesia"}, "unlearner must be oracle, rollback.*; got 'amnesia'"),
-        ({"unlearners": [am.Tilt(), am.Tilt(insurance=0)]}, "need labels"),
+        ({"unlearners": [am.Tilt(), am.Tilt(insurance=0)]}, "unlearners of one name need labels"),
+        ({"unlearners": {1: am.Tilt(), "1": None}}, "'1' twice"),
+        ({"environments": [[0.5000001, 0.4], [0.5, 0.4]]}, "environments of one name need labels"),
         ({"unlearners": [3.5]}, "must be names, Unlearners or None; got 3.5"),
         ({"arms": 3}, "arms must be from 0 to 2"),
         ({"n": []}, "must not be empty"),
@@ -204,26 +211,70 @@ def test_a_torn_last_line_is_a_cell_not_finished_and_harms_no_other(
         {"datasets": 500},
         {"seed": 1},
         {"labels": {"figure": "other"}},
+        {"learner": am.LCB(confidence=0.5).with_frozen_penalty(np.arange(2000))},
+        {"evaluate": evaluate},
     ],
 )
 def test_a_changed_setting_is_another_cell(change: dict[str, Any]) -> None:
     assert replace(CELL, **change).key != CELL.key == replace(CELL).key
 
 
-def test_what_cannot_be_recognized_again_is_not_kept(tmp_path: Path) -> None:
-    nameless = am.Tilt(predictive=lambda *_: np.ones(3) / 3)
-    with pytest.raises(InvalidInputError, match="needs a repr"):
-        run([replace(CELL, unlearners={"own": nameless})], tmp_path / "cells.jsonl")
-    frozen = replace(
-        CELL, environment=Environment.beta([(1, 1), (2, 3), (1, 3)]), protocol="sampled", datasets=50
+class PenaltyOf(PenaltyLearner):
+    """A learner of somebody else."""
+
+    name = "penalty"
+    factor: ClassVar[float] = 0.0
+
+    def penalty(self, counts: ArrayLike, n_actions: int) -> FloatArray:
+        """A multiple of 1/√N."""
+        return np.asarray(self.factor / np.sqrt(np.asarray(counts)))
+
+
+def penalty_of(factor: float) -> Learner:
+    """Learners of one name and one repr, in classes of their own."""
+    kind: type[PenaltyOf] = type("Mine", (PenaltyOf,), {"factor": factor})
+    return kind()
+
+
+def histogram(weights: list[float]) -> FrozenDistribution:
+    """Every such distribution has the same repr."""
+    return FrozenDistribution(stats.rv_histogram((np.array(weights), np.array([0, 0.5, 1])))())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"learner": penalty_of(0.0)},
+        {"learner": PenaltyOf()},
+        {"unlearners": {"own": am.Tilt(predictive=lambda *_: np.ones(3) / 3)}},
+        {"environment": Environment((histogram([1, 2]), histogram([2, 1]), histogram([1, 1])))},
+        {"environment": Environment((FrozenDistribution(stats.beta(1, 2)),) * 3)},
+        {"evaluate": lambda *_, **__: {}},
+    ],
+)
+def test_what_may_change_unseen_is_not_kept(change: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="only settings made of armnesia's own"):
+        run([replace(CELL, **change)], tmp_path / "cells.jsonl")
+    assert not (tmp_path / "cells.jsonl").exists()
+
+
+def test_settings_that_look_the_same_are_evaluated_each() -> None:
+    found = am.sweep(
+        "rollback", [0.5, 0.4], n=41, k=5, epsilon=1, learner=[penalty_of(0.0), penalty_of(5.0)], n_jobs=1
     )
-    assert run([frozen], tmp_path / "cells.jsonl") == run([frozen], tmp_path / "cells.jsonl")
+    assert len({row["suboptimality"] for row in found.rows}) == 2
+    mirrored = (histogram([1, 2]), histogram([2, 1]))
+    found = am.sweep(
+        "rollback", {"one": Environment(mirrored), "other": Environment(mirrored[::-1])}, n=41, k=5,
+        epsilon=1, datasets=200, n_jobs=1,
+    )  # fmt: skip
+    assert len({row["suboptimality"] for row in found.rows}) == 2
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_rows_come_in_order_and_progress_counts_what_is_to_do(n_jobs: int) -> None:
     seen: list[tuple[int, int]] = []
-    order = [CELLS[2], CELLS[0], CELLS[3], CELLS[0]]  # one of them twice
+    order = [CELLS[2], CELLS[0], CELLS[3]]
     rows = run(order, n_jobs=n_jobs, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert rows == [row for cell in order for row in cell.rows()]

@@ -19,7 +19,7 @@ class Run:
 
     plan: Plan
     workers: Workers
-    store: CellStore = field(default_factory=CellStore)
+    store: CellStore | None = None
     progress: Progress | None = None
     rows: list[Row] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)

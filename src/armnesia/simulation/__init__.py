@@ -3,10 +3,12 @@
 from armnesia.simulation.drawing import Drawn, draw_data_sets
 from armnesia.simulation.environment import (
     Bernoulli,
+    Beta,
     ClippedNormal,
     Environment,
     FrozenDistribution,
     RewardDistribution,
+    Uniform,
 )
 from armnesia.simulation.estimates import Evaluation
 from armnesia.simulation.evaluation import evaluate, evaluate_all
@@ -19,6 +21,7 @@ from armnesia.simulation.sweep import Cell, CellStore, Row, Sweep, run_cells, sw
 __all__ = [
     "AcrossArms",
     "Bernoulli",
+    "Beta",
     "Cell",
     "CellStore",
     "ClippedNormal",
@@ -36,6 +39,7 @@ __all__ = [
     "SeveralArms",
     "Sweep",
     "TiltedArm",
+    "Uniform",
     "draw_data_sets",
     "evaluate",
     "evaluate_all",

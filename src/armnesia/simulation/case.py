@@ -1,6 +1,5 @@
 """What is evaluated: a setting with its methods, and the exact evaluation of one of them."""
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -77,17 +76,13 @@ class Case:
         """Which count vectors have fewer records than requested."""
         return np.asarray((vectors < self.requested).any(axis=-1))
 
-    def exact(self, key: str, most: float, datasets: int | None) -> Evaluation:
-        """A sum over all outcomes.
-
-        In the distribution model there must be at most `datasets` count vectors, if that is given, and the
-        sum over them must take less than the time of `most` data sets.
-        """
+    def exact(self, key: str, most: float) -> Evaluation:
+        """A sum over all outcomes; over count vectors only in less than the time of `most` data sets."""
         model = self.model
         if isinstance(model, FixedSample):
             vectors, chances = np.array([model.counts]), np.ones(1)
         else:
-            found = likely_vectors(model, min(datasets or math.inf, most / self.of([key]).cost))
+            found = likely_vectors(model, most / self.of([key]).cost)
             if found is None:
                 return self._by_law_of_counts(key, model)
             vectors, chances = found

@@ -39,8 +39,8 @@ _BLOCK = 10_000
 _DEFAULT_DATASETS = 100_000
 _PILOT_DATASETS, _FEWEST_DATASETS, _MOST_DATASETS = 2000, 10_000, 2_000_000
 _PILOT_REPLICATES, _PILOT_VECTORS = 8, 4
-_FEWEST_VECTORS, _MOST_VECTORS = 4, 256
-"""In each of the replicates."""
+_FEWEST_VECTORS, _MOST_VECTORS = 64, 256
+"""In each of the replicates. With fewer, many seeds miss the rare counts that carry a rare loss."""
 _SAFETY = 1.1
 """More draws than the pilot asks for: its error is itself an estimate."""
 _UNEVEN = 0.5
@@ -61,24 +61,19 @@ class Draws:
 
     def evaluations(self, protocol: str, datasets: int | None) -> dict[str, Evaluation]:
         """All methods, on the same draws."""
-        may_use_vectors = protocol == "exact" or (
-            protocol == "auto" and self.case.has_vectors and math.isfinite(self.case.cost)
-        )
-        needed = math.inf if datasets is None else float(datasets)
-        if protocol == "sampled" and datasets is None:
-            needed = _DEFAULT_DATASETS
-        elif protocol == "auto" and datasets is None:
-            needed = self._datasets_needed()
-        if may_use_vectors:
+        if protocol == "exact":
+            return self._by_vectors(datasets)
+        if datasets is not None or protocol == "sampled":
+            return self._sampled(datasets or _DEFAULT_DATASETS)
+        needed = self._datasets_needed()
+        if self.case.has_vectors and math.isfinite(self.case.cost):
             try:
-                found = self._by_vectors(protocol, datasets, needed)
+                found = self._by_vectors_if_better(needed)
             except UnsupportedError:
-                if protocol == "exact":
-                    raise
                 found = None
             if found is not None:
                 return found
-        return self._sampled(int(min(needed, _MOST_DATASETS)) if datasets is None else datasets)
+        return self._sampled(int(min(needed, _MOST_DATASETS)))
 
     def _datasets_needed(self) -> float:
         """Data sets for the accuracy asked, by a pilot; infinite if it saw no loss."""
@@ -112,21 +107,28 @@ class Draws:
                 self.progress(len(found), number)
         return found
 
-    def _by_vectors(self, protocol: str, datasets: int | None, needed: float) -> dict[str, Evaluation] | None:
-        """Exact given count vectors; None if sampling reaches the accuracy asked sooner."""
+    def _by_vectors(self, datasets: int | None) -> dict[str, Evaluation]:
+        """Exact given count vectors, `datasets` of them but not too few."""
+        if datasets is not None:
+            return self._weighted(self._proposal(), max(_FEWEST_VECTORS, math.ceil(datasets / REPLICATES)))
+        proposal, size = self._fitted()
+        return self._weighted(proposal, int(min(size, _MOST_VECTORS)))
+
+    def _by_vectors_if_better(self, needed: float) -> dict[str, Evaluation] | None:
+        """The same; None if sampling reaches the accuracy asked sooner."""
+        fewest = _PILOT_REPLICATES * _PILOT_VECTORS + REPLICATES * _FEWEST_VECTORS
+        if needed <= 2 * fewest * self.case.cost:
+            return None
+        proposal, size = self._fitted()
+        if not self._is_better(size, needed):
+            return None
+        return self._weighted(proposal, int(min(size, _MOST_VECTORS)))
+
+    def _proposal(self) -> Proposal:
         model = self.case.model
         assert isinstance(model, DistributionModel)
         arms = [self.case.environment.best, *np.flatnonzero(self.case.requested).tolist()]
-        proposal = Proposal(model, tuple(dict.fromkeys(arms)))
-        if datasets is not None:
-            return self._weighted(proposal, math.ceil(datasets / REPLICATES))
-        fewest = _PILOT_REPLICATES * _PILOT_VECTORS + REPLICATES * _FEWEST_VECTORS
-        if protocol == "auto" and needed <= 2 * fewest * self.case.cost:
-            return None
-        proposal, size = self._fitted(proposal)
-        if protocol == "auto" and not self._is_better(size, needed):
-            return None
-        return self._weighted(proposal, int(min(size, _MOST_VECTORS)))
+        return Proposal(model, tuple(dict.fromkeys(arms)))
 
     def _is_better(self, size: float, needed: float) -> bool:
         """Whether count vectors are the better way: less time, or a smaller error if neither is enough."""
@@ -135,8 +137,9 @@ class Draws:
             return REPLICATES * size * self.case.cost < needed
         return missing[0] < missing[1]
 
-    def _fitted(self, proposal: Proposal) -> tuple[Proposal, float]:
+    def _fitted(self) -> tuple[Proposal, float]:
         """The proposal with laws that draw the vectors with large losses, and the vectors per replicate."""
+        proposal = self._proposal()
         work = partial(_vectors_block, self.case, proposal, _PILOT_VECTORS)
         pilot = list(self.workers.map(work, self._pilots(1 + _PILOT_REPLICATES)[1:]))
         vectors = np.concatenate([block.vectors for block in pilot])

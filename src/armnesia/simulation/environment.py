@@ -88,7 +88,49 @@ class ClippedNormal(RewardDistribution):
         return np.clip(rng.normal(self.location, self.scale, size), 0.0, 1.0)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
+class Beta(RewardDistribution):
+    """A Beta(a, b) reward."""
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.a < math.inf and 0 < self.b < math.inf):
+            raise InvalidInputError(f"a beta reward needs finite a > 0 and b > 0; got {self}")
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        """a/(a + b)."""
+        return self.a / (self.a + self.b)
+
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> FloatArray:
+        """Independent draws."""
+        return rng.beta(self.a, self.b, size)
+
+
+@dataclass(frozen=True)
+class Uniform(RewardDistribution):
+    """A reward that is uniform between two ends."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low < self.high <= 1:
+            raise InvalidInputError(f"the ends of a uniform reward must rise within [0, 1]; got {self}")
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        """The middle."""
+        return (self.low + self.high) / 2
+
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> FloatArray:
+        """Independent draws."""
+        return self.low + (self.high - self.low) * rng.random(size)
+
+
+@dataclass(frozen=True)
 class FrozenDistribution(RewardDistribution):
     """A frozen scipy distribution whose support lies in [0, 1]."""
 
@@ -100,10 +142,6 @@ class FrozenDistribution(RewardDistribution):
             raise InvalidInputError(
                 f"rewards must lie in [0, 1]; this distribution's support is [{low}, {high}]"
             )
-
-    def __repr__(self) -> str:
-        made = self.frozen
-        return f"FrozenDistribution({made.dist.name}, {made.args}, {made.kwds})"
 
     @property
     def mean(self) -> float:  # type: ignore[override]
@@ -142,16 +180,12 @@ class Environment:
         >>> Environment.beta([(1, 1), (2, 6)]).means
         array([0.5 , 0.25])
         """
-        from scipy.stats import beta  # noqa: PLC0415 (slow to import)
-
-        return cls(tuple(FrozenDistribution(beta(a, b)) for a, b in shapes))
+        return cls(tuple(Beta(a, b) for a, b in shapes))
 
     @classmethod
     def uniform(cls, ranges: Sequence[tuple[float, float]]) -> "Environment":
         """Rewards uniform between two ends."""
-        from scipy.stats import uniform  # noqa: PLC0415 (slow to import)
-
-        return cls(tuple(FrozenDistribution(uniform(low, high - low)) for low, high in ranges))
+        return cls(tuple(Uniform(low, high) for low, high in ranges))
 
     @classmethod
     def clipped_normal(cls, parameters: Sequence[tuple[float, float]]) -> "Environment":

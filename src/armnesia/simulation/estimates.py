@@ -22,7 +22,10 @@ Summary: TypeAlias = tuple[FloatArray, float, float]
 class Evaluation:
     """Expected sub-optimality μ(a*) − E[μ(released arm)], with the standard error of what was sampled.
 
-    `interval` contains the true value in 95 % of all seeds, and is right also if no loss was drawn.
+    `interval` is for 95 %, also if no loss was drawn. Of data sets, it contains the true value in that share
+    of all seeds or more. Of 1,024 to 4,096 count vectors, it did so for 189 to 196 of 200 seeds in
+    each of five settings, with losses down to 10⁻⁵.
+
     `blocks` holds the means of independent blocks. All unlearners of one call share their data sets, so
     errors of ratios and differences can be computed from the blocks.
     """

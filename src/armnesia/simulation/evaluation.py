@@ -95,10 +95,13 @@ def evaluate_all(
     model it does so for every count vector, if these are few; for imitation, by the law of the counts; and
     else it is exact given the counts, which are drawn. `"sampled"` draws data sets; release probabilities,
     not draws, are averaged. `"auto"` is exact where that takes about a second, and else takes the cheaper of
-    the two ways of drawing. How many are drawn is `datasets`; or a pilot decides, whose draws are not used,
-    so that the standard error is about `accuracy` times the value (at most 2 million data sets or 4,096
-    count vectors). The result names the protocol that was used. It depends on the seed and not on `n_jobs`,
-    the number of processes, nor on the backend of joblib: if one is active, the blocks are drawn there.
+    the two ways of drawing. A pilot, whose draws are not used, decides how many are drawn, so that the
+    standard error is about `accuracy` times the value (at most 2 million data sets, or 1,024 to 4,096 count
+    vectors). With `datasets`, so many data sets are drawn; by `"exact"`, count vectors, but at least 1,024.
+
+    The result names the protocol that was used. It depends on the seed, on `datasets` and, if a pilot
+    decides, on the other unlearners of the call that are drawn. It does not depend on `n_jobs`, the number of
+    processes, nor on the backend of joblib: if one is active, the blocks are drawn there.
     """
     model.check(environment)
     if datasets is not None and (not isinstance(datasets, Integral) or datasets < 1):
@@ -113,7 +116,7 @@ def evaluate_all(
     if protocol != "sampled":
         for key in methods:
             try:
-                known[key] = case.exact(key, _MOST_WORK[protocol], datasets)
+                known[key] = case.exact(key, _MOST_WORK[protocol])
             except UnsupportedError:
                 if protocol == "exact" and not case.has_vectors:
                     raise

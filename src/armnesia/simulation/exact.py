@@ -17,11 +17,11 @@ from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.core.errors import UnsupportedError
 from armnesia.core.special import hypergeometric, ndtr
 from armnesia.core.statistics import ArmStatistics
-from armnesia.learners import CountsOnlyLearner, Decision, Imitation, Learner, MeanAndCountLearner
+from armnesia.learners import CountsOnlyLearner, Decision, Imitation, Learner
 from armnesia.privacy import Budget
 from armnesia.simulation.environment import Environment
 from armnesia.simulation.exact_tilt import exact_tilt
-from armnesia.simulation.fixed_case import FixedCase
+from armnesia.simulation.fixed_case import FixedCase, inherits
 from armnesia.simulation.score_distribution import NEGLIGIBLE, binomial, winner
 from armnesia.unlearners import FrozenRollback, Mixing, Rollback, Tilt, Unlearner
 from armnesia.unlearners.base import decision_distribution
@@ -58,11 +58,6 @@ def exact_release(
         # The rewards do not matter. Of the unlearners below, only rollback takes a learner by counts alone.
         retained = ArmStatistics(tuple(range(len(counts))), left, np.zeros_like(left))
         return decision_distribution(learner, retained)
-    if not learner.supports(MeanAndCountLearner):
-        raise UnsupportedError(
-            "exact evaluation needs a learner that scores by mean and count, or by counts alone; got"
-            f" {learner.name!r}: use the sampled protocol"
-        )
     case = FixedCase(environment.means, counts, deleted, learner, budget)
     if formula is None:
         return winner(case.score_distributions(counts))
@@ -73,10 +68,14 @@ def _formula(unlearner: Unlearner) -> Callable[[FixedCase, Any], FloatArray]:
     """The formula for the method with which the unlearner answers requests."""
     kind = type(unlearner)
     formula = _FORMULAS.get(kind.answer)
-    relied_on = (Unlearner.release, Unlearner.reference, *_RELIED_ON.get(kind.answer, ()))
+    relied_on: tuple[Callable[..., Any], ...] = (
+        Unlearner.release,
+        Unlearner.reference,
+        *_RELIED_ON.get(kind.answer, ()),
+    )
     if isinstance(unlearner, NoiseBasedUnlearner) and not unlearner.guesses_decision:
         relied_on += (NoiseBasedUnlearner.decision_seen,)
-    if formula is None or any(getattr(kind, method.__name__) is not method for method in relied_on):
+    if formula is None or not inherits(unlearner, *relied_on):
         raise UnsupportedError(f"exact evaluation does not know {unlearner.name!r}; use the sampled protocol")
     return formula
 
@@ -88,8 +87,7 @@ def serves_most_frequent(unlearner: Unlearner | None, learner: Learner) -> bool:
     >>> serves_most_frequent(Rollback(), Imitation()), serves_most_frequent(None, LCB())
     (True, False)
     """
-    kind = type(learner)
-    if kind.unit_scores is not Imitation.unit_scores or kind.best_arm is not Learner.best_arm:
+    if not inherits(learner, Learner.decide, Learner.best_arm, Imitation.unit_scores):
         return False
     return unlearner is None or _formula(unlearner) is _rollback
 

@@ -1,13 +1,21 @@
 """The input of an exact evaluation: fixed counts and Bernoulli rewards."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from armnesia.core.arrays import FloatArray, IntArray
+from armnesia.core.errors import UnsupportedError
+from armnesia.learners import Learner, MeanAndCountLearner
 from armnesia.privacy import Budget
 from armnesia.simulation.score_distribution import NEGLIGIBLE, ScoreDistribution, arm_scores, binomial
+
+
+def inherits(algorithm: object, *methods: Callable[..., Any]) -> bool:
+    """Whether the formulas know the algorithm: it has these methods, and not others by their names."""
+    return all(getattr(type(algorithm), method.__name__) is method for method in methods)
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +26,16 @@ class FixedCase:
     counts: IntArray
     deleted: IntArray
     learner: Any
-    """A `MeanAndCountLearner` of the kind that the unlearner needs."""
+    """A `MeanAndCountLearner` of the kind that the unlearner needs, which decides as that class does."""
     budget: Budget
+
+    def __post_init__(self) -> None:
+        relied_on = Learner.decide, Learner.best_arm, MeanAndCountLearner.unit_scores
+        if not (self.learner.supports(MeanAndCountLearner) and inherits(self.learner, *relied_on)):
+            raise UnsupportedError(
+                "exact evaluation needs a learner that serves the best score by mean and count, or decides by"
+                f" counts alone; got {self.learner.name!r}: use the sampled protocol"
+            )
 
     @property
     def m(self) -> int:

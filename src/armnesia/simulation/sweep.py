@@ -3,14 +3,16 @@
 import csv
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import product
 from numbers import Real
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from armnesia.core.errors import InvalidInputError, MissingExtraError
 from armnesia.core.files import atomic_write
@@ -55,13 +57,15 @@ class Cell:
     datasets: int | None = None
     seed: int = 0
     labels: Mapping[str, Any] = field(default_factory=dict)
-    evaluate: Callable[..., Mapping[str, Evaluation]] = field(default=evaluate_all, repr=False)
+    evaluate: Callable[..., Mapping[str, Evaluation]] = evaluate_all
 
     @property
     def key(self) -> str:
-        """Identifies a finished cell: everything that its result depends on, including the code's version."""
-        how = f"{self.evaluate.__module__}.{self.evaluate.__qualname__}"
-        return f"{RESULTS_VERSION} {how} {self!r}"
+        """Everything that the rows depend on, as text; refused if that includes code of somebody else.
+
+        The code of armnesia is known by its version. Other code can change, unseen in any name or parameter.
+        """
+        return json.dumps([RESULTS_VERSION, _content(self)])
 
     def rows(self) -> list[Row]:
         """Evaluate all unlearners; one row each."""
@@ -80,7 +84,7 @@ class Cell:
         learner = bound_learner(self.unlearners.get(method), self.model.n, self.learner, self.confidence)
         by_chance = self.model if isinstance(self.model, DistributionModel) else None
         return {
-            "environment": " ".join(f"{mean:g}" for mean in self.environment.means),
+            "environment": _named(self.environment),
             **self.labels,
             "model": "distribution" if by_chance else "fixed",
             "n": self.model.n,
@@ -104,6 +108,29 @@ class Cell:
         }
 
 
+def _content(value: Any) -> Any:
+    """A value in plain JSON: equal for two values only if they are the same to the last digit."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biuf":
+        return [value.dtype.str, value.tolist()]
+    if isinstance(value, list | tuple):
+        return [_content(each) for each in value]
+    if isinstance(value, Mapping):
+        return {"": [[_content(key), _content(each)] for key, each in value.items()]}
+    definition = value if isinstance(value, FunctionType) else type(value)
+    name = f"{definition.__module__}.{definition.__qualname__}"
+    if name.startswith("armnesia.") and "<" not in name:  # neither a lambda nor local
+        if definition is value:
+            return name
+        if is_dataclass(value):
+            return {name: [_content(getattr(value, each.name)) for each in fields(value)]}
+    raise InvalidInputError(
+        "only settings made of armnesia's own unlearners, learners and rewards can be kept on disk, because"
+        f" other code may change unseen; got {name}: leave `out` away"
+    )
+
+
 def _described(request: RequestModel) -> Row:
     """The arms of a request, the records deleted of each of them (the most), and how they are chosen."""
     if isinstance(request, SeveralArms):
@@ -117,11 +144,11 @@ def _described(request: RequestModel) -> Row:
 class CellStore:
     """Finished cells, in a file with one JSON object per line; an incomplete line is an unfinished cell."""
 
-    path: Path | None = None
+    path: Path
     finished: dict[str, list[Row]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.path is not None and self.path.exists():
+        if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 try:
                     entry = json.loads(line)
@@ -129,32 +156,33 @@ class CellStore:
                     continue
                 self.finished[entry["cell"]] = entry["rows"]
 
-    def add(self, cell: Cell, rows: list[Row]) -> None:
+    def add(self, key: str, rows: list[Row]) -> None:
         """Keep the rows of a cell, on disk first."""
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # The newline comes first, because the last line may be incomplete.
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n" + json.dumps({"cell": cell.key, "rows": rows}))
-        self.finished[cell.key] = rows
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # The newline comes first, because the last line may be incomplete.
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write("\n" + json.dumps({"cell": key, "rows": rows}))
+        self.finished[key] = rows
 
 
 def run_cells(
-    cells: Sequence[Cell], store: CellStore, those: Workers, progress: Progress | None = None
+    cells: Sequence[Cell], store: CellStore | None, those: Workers, progress: Progress | None = None
 ) -> list[Row]:
-    """Evaluate the cells that are not in the store, and return the rows of all cells, in order."""
-    keys = [cell.key for cell in cells]
-    if store.path is not None and any(re.search(r" at 0x[0-9a-f]+>", key) for key in keys):
-        raise InvalidInputError(
-            "to be kept on disk, every unlearner, learner and reward distribution needs a repr that names its"
-            " parameters, as that of a dataclass; got one with an address in memory"
-        )
-    todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in store.finished}
-    for number, (cell, rows) in enumerate(those.finished(Cell.rows, list(todo.values())), start=1):
-        store.add(cell, rows)
+    """The rows of all cells, in order; with a store, only those that are not in it are evaluated."""
+    keys: Sequence[Any] = range(len(cells)) if store is None else [cell.key for cell in cells]
+    finished: dict[Any, list[Row]] = {} if store is None else dict(store.finished)
+    todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in finished}
+    for number, ((key, _), rows) in enumerate(those.finished(_rows_of, list(todo.items())), start=1):
+        finished[key] = rows
+        if store is not None:
+            store.add(key, rows)
         if progress is not None:
             progress(number, len(todo))
-    return [row for key in keys for row in store.finished[key]]
+    return [row for key in keys for row in finished[key]]
+
+
+def _rows_of(item: tuple[Any, Cell]) -> list[Row]:
+    return item[1].rows()
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +261,9 @@ def sweep(
     `arms`: the arm that loses k records, a tuple of arms that lose k each, or "any" (k random records). The
     data model is `"fixed"` with about equal counts, or `"distribution"` with coverage `c_star`. Give
     `epsilon`, or `gamma` for noise. The unlearners of a setting share their data sets, settings their seed.
-    With a folder `out`, finished settings are kept there, and a sweep that was interrupted goes on.
+    With a folder `out`, finished settings are kept there, and a sweep that was interrupted goes on; it takes
+    armnesia's own unlearners, learners and rewards alone. The unlearners of a setting go through
+    `evaluate_all`: without `datasets`, what is drawn for one depends on the others.
 
     >>> means = [0.10, 0.08, 0.06, 0.04, 0.02]
     >>> found = sweep(["oracle", "rollback"], means, n=[1000, 2000], k=80, epsilon=1, n_jobs=1)
@@ -246,9 +276,16 @@ def sweep(
         Budget(epsilon=level, delta=part) if gamma is None else Budget.from_gamma(level, delta=part)
         for level, part in product(_listed(epsilon if gamma is None else gamma), _listed(delta))
     ]
+    coverages = _listed(c_star)
+    kinds = [  # C* does not change the fixed model
+        (kind, coverage)
+        for kind in _listed(model)
+        for coverage in (coverages if kind == "distribution" else coverages[:1])
+    ]
     settings = product(
         _environments(environments),
-        *map(_listed, (model, c_star, n, arms, k, choice)),
+        kinds,
+        *map(_listed, (n, arms, k, choice)),
         budgets,
         *map(_listed, (learner, confidence, seed)),
     )
@@ -268,12 +305,19 @@ def sweep(
             labels=labels,
         )
         for (
-            labels,
-            environment,
-        ), kind, coverage, size, which, count, how, budget, rule, tau, start in settings
+            (labels, environment),
+            (kind, coverage),
+            size,
+            which,
+            count,
+            how,
+            budget,
+            rule,
+            tau,
+            start,
+        ) in settings
     ]
-    cells = list({cell.key: cell for cell in cells}.values())  # C* does not change the fixed model
-    store = CellStore(None if out is None else Path(out) / "cells.jsonl")
+    store = None if out is None else CellStore(Path(out) / "cells.jsonl")
     jobs = n_jobs or os.cpu_count() or 1
     with workers(jobs if len(cells) > 1 else 1) as those:
         return Sweep(tuple(run_cells(cells, store, those, _told if progress is True else progress or None)))
@@ -301,23 +345,40 @@ def _request(arms: Any, k: int, choice: Choice, environment: Environment) -> Req
 
 
 def _environments(given: Any) -> list[tuple[dict[str, str], Environment]]:
-    """Environments with their label, if they have one; otherwise a row names them by their means."""
+    """Environments with their labels; in a list they are named by their means."""
     if isinstance(given, Mapping):
-        return [({"environment": str(label)}, _environment(each)) for label, each in given.items()]
-    is_one = isinstance(given, Environment) or all(isinstance(mean, Real) for mean in given)
-    return [({}, _environment(each)) for each in ([given] if is_one else given)]
+        named: Iterable[tuple[Any, Any]] = given.items()
+    elif isinstance(given, Environment) or all(isinstance(each, Real) for each in given):
+        return [({}, _environment(given))]
+    else:
+        named = [(_named(one), one) for one in map(_environment, given)]
+    return [({"environment": label}, _environment(each)) for label, each in _labelled(named, "environments")]
 
 
 def _environment(given: Any) -> Environment:
     return given if isinstance(given, Environment) else Environment.bernoulli(given)
 
 
+def _named(environment: Environment) -> str:
+    return " ".join(f"{mean:g}" for mean in environment.means)
+
+
 def _methods(given: Any) -> dict[str, Unlearner | None]:
     """Unlearners by label; None deletes nothing."""
-    named = given if isinstance(given, Mapping) else {_name(each): each for each in _listed(given)}
-    if not isinstance(given, Mapping) and len(named) < len(_listed(given)):
-        raise InvalidInputError("unlearners of one kind need labels: {'tilt': Tilt(), 'tilt, insured': …}")
-    return {str(label): _unlearner(each) for label, each in named.items()}
+    pairs = given.items() if isinstance(given, Mapping) else [(_name(each), each) for each in _listed(given)]
+    return {label: _unlearner(each) for label, each in _labelled(pairs, "unlearners")}
+
+
+def _labelled(pairs: Iterable[tuple[Any, Any]], what: str) -> list[tuple[str, Any]]:
+    """The pairs with their labels as text; equal labels are refused."""
+    found = [(str(label), each) for label, each in pairs]
+    labels = [label for label, _ in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InvalidInputError(
+                f"{what} of one name need labels, such as {{'first': …, 'second': …}}; got {label!r} twice"
+            )
+    return found
 
 
 def _name(unlearner: Any) -> str:
