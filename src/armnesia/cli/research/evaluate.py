@@ -49,7 +49,7 @@ def evaluate(
     accuracy: Annotated[
         float, typer.Option(help="Relative standard error to draw for, if --datasets is not given.")
     ] = 0.01,
-    datasets: Annotated[int | None, typer.Option(help="Data sets (or count vectors) drawn.")] = None,
+    datasets: Annotated[int | None, typer.Option(help="Data sets drawn; count vectors if exact.")] = None,
     seed: opt.Seed = 0,
     n_jobs: Annotated[int, typer.Option(min=1, help="Processes, where sampled.")] = 1,
     backend: Backend = None,
