@@ -86,7 +86,8 @@ def test_evaluate_in_the_distribution_model_has_an_error(run: Any) -> None:
     result = run(*arguments, "--json").json
     assert (result["protocol"], result["datasets"]) == ("sampled", 2000)
     assert 0 < result["standard_error"] < 0.1 * result["suboptimality"]
-    assert "2000 vectors of counts" in run(*arguments, "--protocol", "exact").out.replace(",", "")
+    few = run(*arguments[:-1], 16, "--protocol", "exact").out
+    assert "1,024 vectors of counts" in few  # fewer would miss rare losses
 
 
 def test_evaluate_gives_tilts_value_exactly_for_one_arm(run: Any) -> None:
