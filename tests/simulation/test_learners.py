@@ -161,7 +161,7 @@ def test_other_learners_are_sampled() -> None:
 
 @pytest.mark.parametrize("options", [{"learner": "imitation"}, {"learner": Imitation()}, {}])
 def test_a_learner_without_confidence_refuses_one(options: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"^the learner 'imitation' takes no confidence; got 0.1$"):
+    with pytest.raises(UnsupportedError, match=r"^the learner 'imitation' takes no confidence; got 0.1$"):
         found_with(ImitationRollback(), confidence=0.1, **options)
 
 

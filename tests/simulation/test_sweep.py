@@ -103,6 +103,29 @@ def test_the_values_are_those_of_evaluate_for_another_learner_and_model_too() ->
     assert found.rows[-1]["standard_error"] == single.standard_error > 0
 
 
+def test_what_is_not_possible_is_a_row_that_says_why() -> None:
+    """A confidence is for the learners that have one; a request of too many records empties the arm."""
+    found = am.sweep(
+        ["oracle", "gaussian"], [0.5, 0.4], n=20, k=[2, 11], epsilon=1, learner=["lcb", "kl_lcb", "greedy"],
+        confidence=[0.1, 0.2], n_jobs=1,
+    )  # fmt: skip
+    assert len(found.rows) == 2 * 2 * (2 + 2 + 1)
+    for row in found.rows:
+        assert (row["confidence"] is None) == (row["learner"] == "greedy")
+        refused = (row["method"], row["learner"]) == ("gaussian", "kl_lcb")
+        assert (row["suboptimality"] is None) == refused
+        expected = "not possible here: gaussian needs" if refused else "an arm has fewer" * (row["k"] > 10)
+        assert row["note"][: len(expected) or None] == expected
+    assert found.to_polars().to_dicts() == found.to_dict()["rows"]
+    (alone,) = am.sweep("oracle", [0.5, 0.4], n=20, k=2, learner="kl_lcb", confidence=0.1, n_jobs=1).rows
+    (shared,) = (
+        row
+        for row in found.rows
+        if all(row[name] == alone[name] for name in ("method", "k", "learner", "confidence"))
+    )
+    assert shared["suboptimality"] == alone["suboptimality"]  # and without a budget, which it does not need
+
+
 def test_noise_instead_of_epsilon_and_a_setting_that_is_no_other() -> None:
     found = am.sweep("gaussian", MEANS, n=60, k=5, gamma=0.5, c_star=[2, 3], n_jobs=1)
     (row,) = found.rows  # C* is no part of the fixed model

@@ -58,7 +58,7 @@ PROTOCOLS = ("exact", "sampled", "paper")
 _INTEGERS = ("n", "k", "datasets", "seed")
 _TEXTS = (
     *("environment", "figure", "panel", "varied", "model", "arms", "choice"),
-    *("learner", "method", "protocol"),
+    *("learner", "method", "protocol", "note"),
 )
 
 

@@ -172,6 +172,6 @@ def bound_learner(
         )
     if confidence is not None:
         if "confidence" not in parameter_names(type(learner)):
-            raise InvalidInputError(f"the learner {learner.name!r} takes no confidence; got {confidence!r}")
+            raise UnsupportedError(f"the learner {learner.name!r} takes no confidence; got {confidence!r}")
         learner = replace(learner, confidence=confidence)  # type: ignore[call-arg]
     return learner.bind(ArmStatistics((0,), np.array([n]), np.array([0])))

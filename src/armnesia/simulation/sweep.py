@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnesia.core.errors import InvalidInputError, MissingExtraError
+from armnesia.core.errors import InvalidInputError, MissingExtraError, UnsupportedError
 from armnesia.core.files import atomic_write
 from armnesia.core.messages import any_of
 from armnesia.learners import Learner
@@ -37,6 +37,9 @@ RESULTS_VERSION = 1
 ORACLE = "oracle"
 """The name of no deletion."""
 
+_OPTIONS = ("learner", "confidence", "protocol", "accuracy", "datasets", "seed")
+"""The fields of a cell that are options of its evaluation."""
+
 Row = dict[str, Any]
 """A method in a setting: what was asked, the value with its error, and how it was computed."""
 Progress = Callable[[int, int], None]
@@ -54,6 +57,7 @@ class Cell:
     learner: Learner | str | None = None
     confidence: float | None = None
     protocol: str = "auto"
+    accuracy: float = 0.01
     datasets: int | None = None
     seed: int = 0
     labels: Mapping[str, Any] = field(default_factory=dict)
@@ -68,20 +72,36 @@ class Cell:
         return json.dumps([RESULTS_VERSION, _content(self)])
 
     def rows(self) -> list[Row]:
-        """Evaluate all unlearners; one row each."""
-        results = self.evaluate(
-            *(self.environment, self.model, self.request, dict(self.unlearners), self.budget),
-            learner=self.learner,
-            confidence=self.confidence,
-            protocol=self.protocol,
-            datasets=self.datasets,
-            seed=self.seed,
-        )
-        return [self.row(name, result) for name, result in results.items()]
+        """Evaluate all unlearners; one row each, also of one that this setting does not allow."""
+        refused: Row = {}
+        try:
+            results = self._evaluated(self.unlearners)
+        except UnsupportedError:  # of one of them: which, a trial of each says
+            for name, unlearner in self.unlearners.items():
+                try:
+                    self._evaluated({name: unlearner}, datasets=1)
+                except UnsupportedError as reason:
+                    refused[name] = f"not possible here: {reason}"
+            possible = {name: each for name, each in self.unlearners.items() if name not in refused}
+            results = self._evaluated(possible) if possible else {}
+        return [self.row(name, results.get(name), refused.get(name, "")) for name in self.unlearners]
 
-    def row(self, method: str, result: Evaluation) -> Row:
-        """The row of one unlearner."""
-        learner = bound_learner(self.unlearners.get(method), self.model.n, self.learner, self.confidence)
+    def _evaluated(
+        self, unlearners: Mapping[str, Unlearner | None], **changes: Any
+    ) -> Mapping[str, Evaluation]:
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        case = self.environment, self.model, self.request, dict(unlearners), self.budget
+        return self.evaluate(*case, **{**options, **changes})
+
+    def row(self, method: str, result: Evaluation | None, note: str = "") -> Row:
+        """The row of one unlearner; without a result, the note says why there is none."""
+        learner = bound_learner(self.unlearners.get(method), self.model.n, self.learner)
+        low, high = (None, None) if result is None else result.interval
+        if result is not None and result.short_share:
+            where = (
+                "every data set" if result.short_share >= 1 else f"{result.short_share:.2g} of the data sets"
+            )
+            note = f"an arm has fewer records than are requested in {where}: all are deleted"
         by_chance = self.model if isinstance(self.model, DistributionModel) else None
         return {
             "environment": _named(self.environment),
@@ -94,17 +114,18 @@ class Cell:
             "delta": self.budget.delta,
             "gamma": self.budget.gamma,
             "learner": learner.name,
-            "confidence": getattr(learner, "confidence", None),
+            "confidence": self.confidence or getattr(learner, "confidence", None),
             "method": method,
-            "suboptimality": result.suboptimality,
-            "standard_error": result.standard_error,
-            "low": result.interval[0],
-            "high": result.interval[1],
-            "protocol": result.protocol,
-            "datasets": result.datasets,
-            "short_share": result.short_share,
+            "suboptimality": getattr(result, "suboptimality", None),
+            "standard_error": getattr(result, "standard_error", None),
+            "low": low,
+            "high": high,
+            "protocol": getattr(result, "protocol", None),
+            "datasets": getattr(result, "datasets", None),
+            "short_share": getattr(result, "short_share", None),
             "seed": self.seed,
-            "blocks": result.blocks.tolist(),
+            "note": note,
+            "blocks": [] if result is None else result.blocks.tolist(),
         }
 
 
@@ -208,7 +229,8 @@ class Sweep:
             module = __import__(library)
         except ImportError:
             raise MissingExtraError(f"A data frame of {library} needs it: pip install {library}") from None
-        return module.DataFrame(list(self.to_dict()["rows"]))
+        types = {"infer_schema_length": None} if library == "polars" else {}  # some rows have no value
+        return module.DataFrame(list(self.to_dict()["rows"]), **types)
 
     def write_csv(self, path: Path) -> None:
         """Write a CSV file with a header; numbers keep all digits."""
@@ -248,6 +270,7 @@ def sweep(
     learner: Any = None,
     confidence: Any = None,
     protocol: str = "auto",
+    accuracy: float = 0.01,
     datasets: int | None = None,
     seed: int | list[int] = 0,
     n_jobs: int | None = None,
@@ -260,21 +283,31 @@ def sweep(
     `environments`: an `Environment` or the means of Bernoulli arms, a list of them, or a mapping from labels.
     `arms`: the arm that loses k records, a tuple of arms that lose k each, or "any" (k random records). The
     data model is `"fixed"` with about equal counts, or `"distribution"` with coverage `c_star`. Give
-    `epsilon`, or `gamma` for noise. The unlearners of a setting share their data sets, settings their seed.
-    With a folder `out`, finished settings are kept there, and a sweep that was interrupted goes on; it takes
-    armnesia's own unlearners, learners and rewards alone. The unlearners of a setting go through
-    `evaluate_all`: without `datasets`, what is drawn for one depends on the others.
+    `epsilon`, or `gamma` for noise, unless no unlearner needs a budget. The unlearners of a setting share
+    their data sets, settings their seed. With a folder `out`, finished settings are kept there, and a sweep
+    that was interrupted goes on; it takes armnesia's own unlearners, learners and rewards alone. The unlearners of a setting go through
+    `evaluate_all`, whose `protocol`, `accuracy` and `datasets` these are: without `datasets`, what is drawn
+    for one depends on the others. What is not possible is a row without a value; its `note` says why.
 
     >>> means = [0.10, 0.08, 0.06, 0.04, 0.02]
     >>> found = sweep(["oracle", "rollback"], means, n=[1000, 2000], k=80, epsilon=1, n_jobs=1)
     >>> [(row["n"], row["method"], round(row["suboptimality"], 6)) for row in found.rows[1:]]
     [(1000, 'rollback', 0.019004), (2000, 'oracle', 0.003194), (2000, 'rollback', 0.008367)]
     """
+    methods = _methods(unlearners)
+    if epsilon is None and gamma is None and not any(each and each.needs_budget for each in methods.values()):
+        epsilon = delta = 0.0
     if (epsilon is None) == (gamma is None):
         raise InvalidInputError("give either epsilon or gamma, as a number or a list of numbers")
     budgets = [
         Budget(epsilon=level, delta=part) if gamma is None else Budget.from_gamma(level, delta=part)
         for level, part in product(_listed(epsilon if gamma is None else gamma), _listed(delta))
+    ]
+    taus = _listed(confidence)
+    rules = [  # a confidence is of the learners that have one
+        (rule, tau)
+        for rule in _listed(learner)
+        for tau in (taus if hasattr(bound_learner(None, 1, rule), "confidence") else [None])
     ]
     coverages = _listed(c_star)
     kinds = [  # C* does not change the fixed model
@@ -287,9 +320,9 @@ def sweep(
         kinds,
         *map(_listed, (n, arms, k, choice)),
         budgets,
-        *map(_listed, (learner, confidence, seed)),
+        rules,
+        _listed(seed),
     )
-    methods = _methods(unlearners)
     cells = [
         Cell(
             environment=environment,
@@ -300,6 +333,7 @@ def sweep(
             learner=rule,
             confidence=tau,
             protocol=protocol,
+            accuracy=accuracy,
             datasets=datasets,
             seed=start,
             labels=labels,
@@ -312,8 +346,7 @@ def sweep(
             count,
             how,
             budget,
-            rule,
-            tau,
+            (rule, tau),
             start,
         ) in settings
     ]

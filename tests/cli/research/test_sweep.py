@@ -36,6 +36,14 @@ def test_a_sweep_has_the_rows_of_the_library_and_goes_on(run: Any, tmp_path: Pat
     assert (tmp_path / "out" / "cells.jsonl").read_bytes() == kept  # nothing was computed twice
 
 
+def test_a_learner_of_my_own_and_an_accuracy(run: Any) -> None:
+    options = ("--unlearner", "rollback,gaussian", "--means", "0.5,0.4", "--n", "40", "--deletions", "25")
+    own = ("--learner", "armnesia.learners:KLLCB", "--accuracy", "0.1", "--n-jobs", "1")
+    shown = run("research", "sweep", *options, *own).out
+    assert "not possible here" in " ".join(shown.split())
+    assert run("research", "sweep", *options, "--accuracy", "2", "--n-jobs", "1").code == 2
+
+
 def test_bad_lists_get_a_sentence(run: Any) -> None:
     bad = {"--n": "many", "--arms": "0+7", "--model": "mixed", "--unlearner": "amnesia", "--epsilon": "one"}
     for option, value in bad.items():

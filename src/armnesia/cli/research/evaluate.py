@@ -9,8 +9,11 @@ from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, of_kind, with_options_of, with_parameters
 from armnesia.cli.research.setting import (
     PAPER_MEANS,
+    Accuracy,
     Backend,
+    Datasets,
     Means,
+    Protocol,
     SettingOptions,
     as_in_the_paper,
     numbers,
@@ -40,16 +43,9 @@ def evaluate(
     learner: opt.LearnerName = None,
     means: Means = PAPER_MEANS,
     parameters: Any = None,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|exact|sampled", help="auto: exact in a second, or the cheaper way of drawing."
-        ),
-    ] = "auto",
-    accuracy: Annotated[
-        float, typer.Option(help="Relative standard error to draw for, if --datasets is not given.")
-    ] = 0.01,
-    datasets: Annotated[int | None, typer.Option(help="Data sets drawn; count vectors if exact.")] = None,
+    protocol: Protocol = "auto",
+    accuracy: Accuracy = 0.01,
+    datasets: Datasets = None,
     seed: opt.Seed = 0,
     n_jobs: Annotated[int, typer.Option(min=1, help="Processes, where sampled.")] = 1,
     backend: Backend = None,

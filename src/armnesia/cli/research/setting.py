@@ -27,6 +27,18 @@ Means = Annotated[str, typer.Option(help="Means of the Bernoulli arms.")]
 PAPER_MEANS = ",".join(f"{mean:.2f}" for mean in MEANS)
 CStar = Annotated[float, typer.Option(help="Coverage C* of the distribution model.")]
 
+Protocol = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|exact|sampled", help="auto: exact in a second, or the cheaper way of drawing."
+    ),
+]
+Accuracy = Annotated[
+    float, typer.Option(help="Relative standard error to draw for, if --datasets is not given.")
+]
+Datasets = Annotated[
+    int | None, typer.Option(help="Draw so many data sets; with exact, count vectors, 1024 or more.")
+]
 Backend = Annotated[
     str | None,
     typer.Option(metavar="|".join(BACKENDS), help="Backend of joblib; processes of its own if not given."),

@@ -10,8 +10,11 @@ from armnesia.cli.output import print_result, progress_bar, table
 from armnesia.cli.parameters import check_owners, with_parameters
 from armnesia.cli.research.setting import (
     PAPER_MEANS,
+    Accuracy,
     Backend,
+    Datasets,
     Means,
+    Protocol,
     as_in_the_paper,
     numbers,
     whole_numbers,
@@ -41,11 +44,14 @@ def sweep(
     epsilon: Annotated[str | None, typer.Option(help="Privacy parameters ε: 1,3.")] = None,
     gamma: Annotated[str | None, typer.Option(help="Noise multipliers γ, instead of ε.")] = None,
     delta: Annotated[str, typer.Option(help="Privacy parameters δ.")] = str(DELTA),
-    learner: Annotated[str | None, typer.Option(metavar="NAMES", help=", ".join(LEARNERS))] = None,
+    learner: Annotated[
+        str | None, typer.Option(metavar="NAMES", help=f"{', '.join(LEARNERS)} or MODULE:CLASS.")
+    ] = None,
     confidence: Annotated[str | None, typer.Option(help="Confidences τ of the learner; 1/N if none.")] = None,
     parameters: Any = None,
-    protocol: Annotated[str, typer.Option(metavar="auto|exact|sampled", help="As for evaluate.")] = "auto",
-    datasets: Annotated[int | None, typer.Option(min=1, help="Data sets drawn in each setting.")] = None,
+    protocol: Protocol = "auto",
+    accuracy: Accuracy = 0.01,
+    datasets: Datasets = None,
     seed: opt.Seed = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for sweep.csv and finished settings; a sweep goes on there.")
@@ -81,9 +87,10 @@ def sweep(
             epsilon=None if epsilon is None else numbers("--epsilon", epsilon),
             gamma=None if gamma is None else numbers("--gamma", gamma),
             delta=numbers("--delta", delta),
-            learner=None if learner is None else learner.split(","),
+            learner=None if learner is None else [opt.learner_kind(each)() for each in learner.split(",")],
             confidence=None if confidence is None else numbers("--confidence", confidence),
             protocol=protocol,
+            accuracy=accuracy,
             datasets=datasets,
             seed=seed,
             n_jobs=n_jobs,
@@ -99,6 +106,7 @@ def sweep(
         files["picture"] = picture
     varied = [name for name in _SHOWN if name == "method" or len({row[name] for row in found.rows}) > 1]
     header = [*varied, "suboptimality", "standard_error"]
+    header += ["note"] if any(row["note"] for row in found.rows) else []
     shown = table("Expected sub-optimality", header, [[row[name] for name in header] for row in found.rows])
     places = {name: str(file) for name, file in files.items()}
     lines = [f"{name}: {file}" for name, file in places.items()]
