@@ -287,7 +287,8 @@ def sweep(
     their data sets, settings their seed. With a folder `out`, finished settings are kept there, and a sweep
     that was interrupted goes on; it takes armnesia's own unlearners, learners and rewards alone. The
     unlearners of a setting go through `evaluate_all`, whose `protocol`, `accuracy` and `datasets` these are:
-    without `datasets`, what is drawn for one depends on the others. What is not possible is a row without a value; its `note` says why.
+    without `datasets`, what is drawn for one depends on the others. What is not possible is a row without a
+    value; its `note` says why.
 
     >>> means = [0.10, 0.08, 0.06, 0.04, 0.02]
     >>> found = sweep(["oracle", "rollback"], means, n=[1000, 2000], k=80, epsilon=1, n_jobs=1)
