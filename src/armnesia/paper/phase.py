@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def picture_of_phases(maps: Sequence[PhaseMap]) -> "Figure":
         axis.pcolormesh(each.x, each.y, best, **colours, shading="nearest", rasterized=True)
         axis.grid(False)
         for line, style in _LINES.items():
-            advantage: FloatArray = each.table(lambda point, line=line: advantage_of_noise(point, line))
+            advantage: FloatArray = each.table(partial(advantage_of_noise, line=line))
             if advantage.min() < 0 < advantage.max():
                 axis.contour(each.x, each.y, advantage, [0], colors=BLACK, linestyles=[style], linewidths=1.8)
         if each.y_name == "δ":
