@@ -15,7 +15,7 @@ from dataclasses import replace
 for library in ("OPENBLAS", "OMP", "MKL"):  # before numpy is loaded
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
-from armnesia.paper.figure_1 import figure_1_cells  # noqa: E402
+from armnesia.paper.figures import figure_1_cells  # noqa: E402
 from armnesia.paper.protocol import paper_protocol  # noqa: E402
 from armnesia.paper.settings import Plan  # noqa: E402
 from armnesia.simulation import Cell, FixedSample, Row  # noqa: E402

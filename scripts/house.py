@@ -48,7 +48,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("settings", "pictures", "report"),
         ("run",),
         ("*",),
-        ("figure_2", "beyond"),
+        ("beyond",),
         ("claims",),
         ("reproduce",),
     ),

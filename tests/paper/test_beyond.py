@@ -15,8 +15,8 @@ from armnesia.paper.beyond import (
     epsilon_panels,
     rows_of_figure,
 )
-from armnesia.paper.comparisons import distance_as_text, only, pick, setting_of
-from armnesia.paper.figure_1 import figure_1_cells
+from armnesia.paper.comparisons import distance_as_text, loss, only, pick, setting_of
+from armnesia.paper.figures import figure_1_cells
 from armnesia.paper.section import Section
 from armnesia.paper.settings import Plan
 from armnesia.plotting.panels import Panel
@@ -113,11 +113,12 @@ def test_tilt_on_several_arms_is_held_against_no_deletion_on_the_same_data(
 def test_the_tables_hold_every_setting_once(
     recorded: list[Row], rows: list[Row], panels: list[Panel]
 ) -> None:
-    worst, mixing, all_settings = describe_results(recorded, panels).tables
+    worst, mixing, losses, all_settings = describe_results(recorded, panels).tables
     tilts = pick(rows, method="tilt", epsilon=3.0)
     assert len(set(map(setting_of, rows))) == len(tilts) == len(all_settings.rows)
     column = all_settings.header.index("tilt, ε = 3")
     assert [line[column] for line in all_settings.rows] == [distance_as_text(row) for row in tilts]
+    assert [line[losses.header.index("Tilt")] for line in losses.rows] == [loss(row) for row in tilts]
     hard = pick(rows, panel="M_f hard", kind="one arm", method="rollback", epsilon=5.0)
     line = next(r for r in worst.rows if list(r[:4]) == ["M_f hard", "one arm", len(hard), "Rollback"])
     assert str(line[-1]).endswith(f"/ {max(row['distance'].value for row in hard):.2f}")

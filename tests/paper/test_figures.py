@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from armnesia import privacy_curve
-from armnesia.paper.figure_1 import figure_1_cells, figure_1_section
-from armnesia.paper.figure_2 import figure_2_cells, figure_2_section
-from armnesia.paper.figure_3 import figure_3_cells, figure_3_section
+from armnesia.paper.figures import (
+    figure_1_cells,
+    figure_1_section,
+    figure_2_cells,
+    figure_2_section,
+    figure_3_cells,
+    figure_3_section,
+)
 from armnesia.paper.pictures import METHOD_STYLE, name_of, note_on_uncertainty
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section

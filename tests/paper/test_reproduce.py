@@ -39,9 +39,9 @@ def test_an_unknown_part_or_protocol_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_part_is_one_file_named_by_its_key() -> None:
+def test_a_part_is_in_one_file_named_by_its_key() -> None:
     files = {key: make.__module__.split(".")[2] for key, (_, make) in PARTS.items()}
-    figures = {"1": "figure_1", "2": "figure_2", "3": "figure_3", "table1": "table_1", "table2": "table_2"}
+    figures = {"1": "figures", "2": "figures", "3": "figures", "table1": "table_1", "table2": "table_2"}
     assert files == {key: figures.get(key, key) for key in PARTS}
 
 

@@ -343,9 +343,10 @@ def _on_bounds(panels: Sequence[Panel]) -> str:
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    """The distances of each kind of setting, the best mixing, and the distances of each setting."""
+    """Distances of each kind of setting, the best mixing, and losses and distances of each setting."""
     once = {"no deletion": "oracle", "rollback": "rollback", "frozen rollback": "frozen_rollback"}
     epsilons = {f"ε = {epsilon:g}": {"epsilon": epsilon} for epsilon in sorted({r["epsilon"] for r in rows})}
+    setting = {"model and case": "panel", "N": "n", "deleted": "deleted"}
     groups = [group for of_kind in split(rows, "kind") for group in split(of_kind, "panel")]
     return [
         table_of_rows(
@@ -369,7 +370,18 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         ),
         table_of_rows(
             rows,
-            {"model and case": "panel", "N": "n", "deleted": "deleted"},
+            setting,
+            {
+                name_of(row["method"]): {"method": row["method"], "epsilon": TABLE_EPSILON}
+                for row in rows
+                if row["method"] not in settings.RATIOS
+            },
+            loss,
+            f"Sub-optimality in every setting at ε = {TABLE_EPSILON:g}. ± is one standard error.",
+        ),
+        table_of_rows(
+            rows,
+            setting,
             {name: {"method": method, "epsilon": TABLE_EPSILON} for name, method in once.items()}
             | {f"tilt, {name}": {"method": "tilt", **choice} for name, choice in epsilons.items()},
             distance_as_text,

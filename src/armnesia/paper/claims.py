@@ -22,10 +22,8 @@ from typing import Any
 
 from armnesia import theory
 from armnesia.learners import LCB
-from armnesia.paper.comparisons import Estimate, Point, excess_over_best, points, ratio, reduction
-from armnesia.paper.figure_1 import figure_1_cells, one_arm_cells
-from armnesia.paper.figure_2 import figure_2_cells
-from armnesia.paper.figure_3 import figure_3_cells
+from armnesia.paper.comparisons import Estimate, Point, points, ratio
+from armnesia.paper.figures import figure_1_cells, figure_2_cells, figure_3_cells, one_arm_cells
 from armnesia.paper.protocol import paper_protocol, paper_protocol_shared
 from armnesia.paper.run import Run
 from armnesia.paper.section import DEPENDS, FAILS, HOLDS, WITHIN_ERROR, Claim, Section, Table
@@ -42,9 +40,12 @@ CONDITIONS = {"=": operator.eq, "≥": operator.ge, "≤": operator.le}
 WORDS = (
     "A claim holds if the true numbers agree with the printed ones to half a point. It holds within sampling"
     " error if they agree to half a point and two standard errors. These combine our error (±) and that of"
-    " the paper's protocol, which we repeat at the same point. Words are read as numbers: 'most' is more than"
-    " half, 'almost all' 90 %, 'nearly' within 5 %, 'competitive' within 11 % of the"
-    " best.",
+    " the paper's protocol, which we repeat at the same point. 'Exact' values are not sampled. No error (–)"
+    " is computed for shares of sampled points.",
+    "Words are read as numbers. 'Most' is more than half, and 'almost all' is 90 %. 'No meaningful'"
+    " difference and 'nearly none' are at most 5 %. 'Competitive' and 'no degradation' are at most 11 % above"
+    " the best, as the paper says of the easy case. 'Significantly' is at least 11 %. A comparison without a"
+    " number is judged by the true order.",
     "The verdict depends on the reading if two readings of the paper's words lead to different verdicts. '200"
     " independent data sets', 'averaged over 10 runs' can mean new data sets in each run. It can also mean"
     " that all runs share them, with new requests and new noise. The standard error of the protocol, in"
@@ -69,6 +70,7 @@ class ClaimedNumber:
     true: Estimate
     paper_error: float = 0.0
     place: str = ""
+    label: str = ""
 
 
 Readings = Mapping[str, Sequence[ClaimedNumber]]
@@ -93,8 +95,9 @@ def _verdict(numbers: Sequence[ClaimedNumber]) -> str:
     for number in numbers:
         short = number.printed - number.true.value
         missed_by = {"about": abs(short), "at least": short, "at most": -short}[number.kind]
-        sharply_right &= missed_by <= 0.5
-        right &= missed_by <= 0.5 + 2 * math.hypot(number.paper_error, number.true.error)
+        rounding = 0.5 if number.printed > DELTA else 1e-9  # δ and comparisons are sharp
+        sharply_right &= missed_by <= rounding
+        right &= missed_by <= rounding + 2 * math.hypot(number.paper_error, number.true.error)
     return HOLDS if sharply_right else WITHIN_ERROR if right else FAILS
 
 
@@ -121,6 +124,11 @@ class Evidence:
             if fnmatchcase(f"{row['figure']}/{row['panel']}/{row['varied']}", pattern)
             and CONDITIONS[sign](row["x"], float(limit))
         )
+
+    def is_exact(self, row: Mapping[str, str]) -> bool:
+        """Whether what is computed of all points, or as a share of them, has exact values only."""
+        among = self.points(row["points"], row["x"]) if row["how"] in ("all", "share") else []
+        return not any(each["standard_error"] for point in among for each in point.values())
 
     def errors_of_paper(self, chosen: Sequence[Point], measure: Measure) -> dict[str, list[float]]:
         """The standard errors of a measure by the paper's protocol at some points, for each reading of it."""
@@ -149,7 +157,8 @@ def numbers_of(row: Mapping[str, str], evidence: Evidence) -> Readings:
     among = evidence.points(row["points"], row["x"])
     if row["how"] in ("all", "share"):
         value = measure(among) if row["how"] == "all" else 100 * sum(map(measure, among)) / len(among)
-        return {row["reading"]: [ClaimedNumber(float(row["printed"]), kind, Estimate(value, 0.0))]}
+        true = Estimate(value)
+        return {row["reading"]: [ClaimedNumber(float(row["printed"]), kind, true, label=row["label"])]}
     if "/" in row["printed"]:
         printed = [measure(_ends(measure, evidence.points(row["printed"]), kind)[0]).value]
     else:
@@ -160,7 +169,7 @@ def numbers_of(row: Mapping[str, str], evidence: Evidence) -> Readings:
         errors = evidence.errors_of_paper(chosen, measure)
     return {
         reading: [
-            ClaimedNumber(each, kind, measure(point), error, _name(point))
+            ClaimedNumber(each, kind, measure(point), error, _name(point), row["label"])
             for each, point, error in zip(printed, chosen, of_reading, strict=True)
         ]
         for reading, of_reading in errors.items()
@@ -186,21 +195,26 @@ def judge(rows: Sequence[Mapping[str, str]], evidence: Evidence) -> Claim:
         for reading, numbers in numbers_of(row, evidence).items():
             readings[reading] += numbers
     claim, last = rows[0], list(readings.values())[-1]
-    shown = {reading: f"{_shown(numbers)} {claim['unit']}" for reading, numbers in readings.items()}
+    shown = {reading: _shown(numbers, claim["unit"]) for reading, numbers in readings.items()}
     each = [f"{reading}: {values}" for reading, values in shown.items()]
     ours = next(iter(shown.values())) if len(set(shown.values())) == 1 else "; ".join(each)
     error = max(number.true.error for numbers in readings.values() for number in numbers)
+    without_error = "exact" if all(map(evidence.is_exact, rows)) else "–"
+    error_shown = (f"{error:.1f}" if error >= 0.05 else "< 0.1") if error else without_error
     places = " and ".join(dict.fromkeys(number.place for number in last if number.place))
     why = " ".join(filter(None, (places and f"At {places}.", claim["why"], _words_on(readings))))
     paper = claim["paper"].format(last[0].printed)
-    error_shown = f"{error:.1f}" if error else ""
     return Claim(claim["where"], claim["claim"], paper, ours, error_shown, verdict(readings), why)
 
 
-def _shown(numbers: Sequence[ClaimedNumber]) -> str:
-    values = [number.true.value for number in numbers]
-    texts = dict.fromkeys(f"{value:.1f}" if abs(value) < 1e5 else f"{value:.0e}" for value in values)
-    return ("–" if numbers[0].kind == "about" else ", ").join(texts)
+def _shown(numbers: Sequence[ClaimedNumber], unit: str) -> str:
+    """The values with their labels; those of one label are the ends of a range."""
+    texts: dict[str, dict[str, None]] = defaultdict(dict)
+    for number in numbers:
+        value, digits = number.true.value, 1 if unit else 2
+        texts[number.label][f"{value:.{digits}f}" if abs(value) < 1e5 else f"{value:.0e}"] = None
+    parts = [f"{'–'.join(values)} {unit} {label and f'({label})'}".strip() for label, values in texts.items()]
+    return ", ".join(parts).replace("-", "−")
 
 
 def _words_on(readings: Readings) -> str:
@@ -225,8 +239,11 @@ def claims_section(run: Run) -> Section:
     header = ["where", "claim", "paper", "ours", "± (points)", "verdict", "why"]
     rows = [astuple(claim) for claim in run.claims]
     verdicts = [claim.verdict for claim in run.claims]
-    counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in (HOLDS, WITHIN_ERROR, DEPENDS, FAILS))
-    counted = f"Verdicts on {len(rows)} claims: {counts}."
+    counts = [verdicts.count(each) for each in (HOLDS, WITHIN_ERROR, DEPENDS, FAILS)]
+    counted = (
+        f"Claims: {len(rows)}. Of these, {counts[0]} hold and {counts[1]} hold within sampling error; for"
+        f" {counts[2]} it depends on the reading, and {counts[3]} do not hold."
+    )
     return Section("The paper's claims", [counted, *WORDS], tables=[Table(header, rows)])
 
 
@@ -243,20 +260,22 @@ def loss_of(point: Point, method: str) -> float:
     return float(point[method]["suboptimality"])
 
 
-def loses_less(method: str, other: str, point: Point) -> Estimate:
-    """How much less than another a method loses, in per cent."""
-    return reduction(point, method, other)
-
-
 def loses_more(method: str, other: str, point: Point) -> Estimate:
     """How much more than another a method loses, in per cent."""
     found = ratio(point[method], point[other])
     return Estimate(100 * (found.value - 1), 100 * found.error)
 
 
+def loses_less(method: str, other: str, point: Point) -> Estimate:
+    """How much less than another a method loses, in per cent."""
+    more = loses_more(method, other, point)
+    return Estimate(-more.value, more.error)
+
+
 def to_best(method: str, point: Point) -> Estimate:
-    """How much more than the best method one loses, in per cent."""
-    return excess_over_best(point, method, [other for other in FOUR if other in point])
+    """How much more than the best of the four methods and itself one loses, in per cent."""
+    best = min({*FOUR, method} & set(point), key=partial(loss_of, point))
+    return loses_more(method, best, point)
 
 
 def apart(method: str, other: str, point: Point) -> Estimate:
@@ -268,19 +287,19 @@ def apart(method: str, other: str, point: Point) -> Estimate:
 def gain_of_mixing(point: Point) -> Estimate:
     """How much less than the better of k′/k = 0 and 1 the best of all k′/k loses, in per cent."""
     end = min(("mixing 0", "mixing 1"), key=partial(loss_of, point))
-    return reduction(point, min(point, key=partial(loss_of, point)), end)
+    return loses_less(min(point, key=partial(loss_of, point)), end, point)
 
 
 def spread_of_mixing(point: Point) -> Estimate:
     """How much more than the best k′/k the worst one loses, in per cent."""
     worst, best = (choose(point, key=partial(loss_of, point)) for choose in (max, min))
-    return apart(worst, best, point)
+    return loses_more(worst, best, point)
 
 
 def gain_of_imitation(point: Point) -> Estimate:
     """How much less than Algorithm 2 Algorithm 6 loses; what is printed as 0.0000 cannot be reduced."""
     is_zero = loss_of(point, "adaptive") < 0.5e-4
-    return Estimate(0.0, 0.0) if is_zero else loses_less("imitation", "adaptive", point)
+    return Estimate(0.0) if is_zero else loses_less("imitation", "adaptive", point)
 
 
 # Measures of a point by theory, with equal counts.
@@ -298,18 +317,18 @@ def gamma_0(n: int, k: int) -> float:
 
 
 def true_delta(point: Point) -> Estimate:
-    """δ of the classic calibration at its own ε, as a multiple of the δ that it claims."""
+    """δ of the classic calibration at its own ε."""
     n, k, gamma = setting_of(point)
     exact = float(LCB(confidence=1 / n).sensitivity([n // M], [k], M)[0])
     curve = privacy_curve(gamma * 1.5 * k / (n // M) / exact)  # σ is γ times the paper's sensitivity
-    return Estimate(curve.delta(math.sqrt(2 * math.log(1.25 / DELTA)) / gamma) / DELTA, 0.0)
+    return Estimate(curve.delta(math.sqrt(2 * math.log(1.25 / DELTA)) / gamma))
 
 
 def excess_of_gamma_0(point: Point) -> Estimate:
     """How far the printed γ₀ is above the exact one, in per cent."""
     n, k, _ = setting_of(point)
     exact = theory.gamma_0(n=n, n_arm=n // M, k=k, m=M, threshold="exact")
-    return Estimate(100 * (gamma_0(n, k) / exact - 1), 0.0)
+    return Estimate(100 * (gamma_0(n, k) / exact - 1))
 
 
 def gain_of_mixing_bound(point: Point) -> Estimate:
@@ -320,7 +339,7 @@ def gain_of_mixing_bound(point: Point) -> Estimate:
     bounds = [
         theory.mixing_fixed(**case, rolled_back=part, a0_is_best=True, form="printed").value for part in parts
     ]
-    return Estimate(100 * (1 - min(bounds) / min(bounds[0], bounds[-1])), 0.0)
+    return Estimate(100 * (1 - min(bounds) / min(bounds[0], bounds[-1])))
 
 
 def sharpness(form: theory.Form, point: Point) -> Estimate:
@@ -328,7 +347,7 @@ def sharpness(form: theory.Form, point: Point) -> Estimate:
     n, k, _ = setting_of(point)
     sharp = theory.imitation_distribution(n=n, c_star=1.3, k=k, form=form)
     generic = theory.lcb_distribution(n=n, c_star=1.3, m=M, form="printed")
-    return Estimate(100 * sharp.value / generic.value, 0.0)
+    return Estimate(100 * sharp.value / generic.value)
 
 
 def rise_with_factor(point: Point) -> Estimate:
@@ -337,7 +356,7 @@ def rise_with_factor(point: Point) -> Estimate:
     case: Any = {"n": n, "n_best": n // M, "n_arm": n // M, "k": k, "m": M, "a0_is_best": True}
     gamma = (1 - 1e-9) * 1.3 * gamma_0(n, k)
     high, low = (theory.adaptive_fixed(**case, gamma=gamma, threshold_scale=by) for by in (1.3, 1.0))
-    return Estimate(100 * (high.value / low.value - 1), 0.0)
+    return Estimate(100 * (high.value / low.value - 1))
 
 
 # What holds at a point, or at a share of it.

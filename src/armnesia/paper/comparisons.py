@@ -15,11 +15,11 @@ Point = dict[str, Row]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its standard error (0 if exact), and its place on the x axis."""
+    """A number and its standard error, which is 0 if the number is exact."""
 
     value: float
-    error: float
-    x: float = float("nan")
+    error: float = 0.0
+    x: float = 0.0
 
 
 def pick(rows: Iterable[Row], **values: object) -> list[Row]:
@@ -41,28 +41,15 @@ def points(rows: Iterable[Row], **values: object) -> list[Point]:
     return list(grouped.values())
 
 
-def reduction(point: Point, method: str, other: str) -> Estimate:
-    """How much smaller the sub-optimality of `method` is than that of `other`, in per cent."""
-    found = ratio(point[method], point[other])
-    return Estimate(100 * (1 - found.value), 100 * found.error, found.x)
-
-
-def excess_over_best(point: Point, method: str, others: Iterable[str]) -> Estimate:
-    """How much larger the loss of `method` is than the least of `others` and its own, in per cent."""
-    best = min((*others, method), key=lambda name: point[name]["suboptimality"])
-    found = ratio(point[method], point[best])
-    return Estimate(100 * (found.value - 1), 100 * found.error, found.x)
-
-
 def ratio(numerator: Row, denominator: Row) -> Estimate:
     """The ratio of two rows' sub-optimality: both exact, both sampled on the same data, or sampled/exact.
 
     If both are sampled, the error is the jackknife's, because they share their data blocks.
 
-    >>> sampled = {"suboptimality": 3.0, "standard_error": 0.1, "blocks": [2.0, 4.0], "x": 5.0}
-    >>> exact = {"suboptimality": 2.0, "standard_error": 0.0, "blocks": [2.0], "x": 5.0}
+    >>> sampled = {"suboptimality": 3.0, "standard_error": 0.1, "blocks": [2.0, 4.0]}
+    >>> exact = {"suboptimality": 2.0, "standard_error": 0.0, "blocks": [2.0]}
     >>> ratio(sampled, exact)
-    Estimate(value=1.5, error=0.05, x=5.0)
+    Estimate(value=1.5, error=0.05, x=0.0)
     """
     a, b = np.array(numerator["blocks"]), np.array(denominator["blocks"])
     n, error = len(a), 0.0
@@ -71,7 +58,7 @@ def ratio(numerator: Row, denominator: Row) -> Estimate:
         error = float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
     elif n > 1:
         error = float(numerator["standard_error"] / denominator["suboptimality"])
-    return Estimate(numerator["suboptimality"] / denominator["suboptimality"], error, numerator["x"])
+    return Estimate(numerator["suboptimality"] / denominator["suboptimality"], error)
 
 
 def with_error(value: float, error: float, digits: int = 5) -> str:
@@ -96,7 +83,7 @@ def loss_or_limit(row: Row) -> str:
     >>> loss_or_limit({"suboptimality": 0.0, "standard_error": 4e-7, "high": 1.2e-6})
     '< 1.2e-06'
     """
-    return loss(row) if row["suboptimality"] >= 1e-5 else f"< {max(row['high'], 1e-12):.1e}"
+    return loss(row) if row["suboptimality"] >= 1e-5 else f"< {row['high']:.1e}"
 
 
 def setting_of(row: Row) -> tuple[object, ...]:

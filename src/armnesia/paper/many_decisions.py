@@ -75,7 +75,7 @@ def many_decisions_section(run: Run) -> Section:
         for of_one in split(rows, "epsilon")
     ]
     title = "One person in many decisions"
-    note = f"$M_f$, N = {N}, k = {K} of the best arm in each decision, δ = {DELTA:g}; exact."
+    note = f"$M_f$, N = {N}, k = {K} of the best arm in each decision, δ = 10⁻⁵; exact."
     return Section(
         title,
         [
@@ -100,7 +100,7 @@ def many_decisions_section(run: Run) -> Section:
                 },
                 loss,
                 f"Expected sub-optimality of one decision, exact: M_f, N = {N}, k = {K} records of the best"
-                f" arm in each of d decisions, (ε, {DELTA:g}) for all d releases together.",
+                f" arm in each of d decisions, (ε, 10⁻⁵) for all d releases together.",
             )
         ],
     )

@@ -14,9 +14,7 @@ from armnesia.paper.beyond import beyond_section
 from armnesia.paper.bounds import bounds_section
 from armnesia.paper.claims import claims_section
 from armnesia.paper.dependent_requests import dependent_requests_section
-from armnesia.paper.figure_1 import figure_1_section
-from armnesia.paper.figure_2 import figure_2_section
-from armnesia.paper.figure_3 import figure_3_section
+from armnesia.paper.figures import figure_1_section, figure_2_section, figure_3_section
 from armnesia.paper.level_costs import level_costs_section
 from armnesia.paper.many_decisions import many_decisions_section
 from armnesia.paper.phase import phase_section

@@ -28,10 +28,10 @@ WORDS = (
     " threshold 1.3 γ₀. 'O(·)' is the expression in the table, without constants. 'printed' has the constants"
     " of the proof; in 'derived' every step is checked; 'exact' computes tails and expectations. Upper bounds"
     " in brackets exceed the largest gap and say nothing.",
-    "The last column is the expected loss of the bound's method. Lower bounds are at ε = 1, δ = 0. Beside"
-    " them is the loss of rollback (of imitation if C* < 2), which is (0, 0), on the worse of the proof's two"
-    " instances. The printed bound for C* < 2 is for records drawn from the whole log. Its other two forms"
-    " are for records of one arm.",
+    "The last column is the expected loss of the bound's method; '<' precedes its rounding or sampling error."
+    " Lower bounds are at ε = 1, δ = 0. Beside them is the loss of rollback (imitation if C* < 2), which is"
+    " (0, 0), on the worse of the proof's two instances. The printed bound for C* < 2 is for records drawn"
+    " from the whole log. Its other two forms are for records of one arm.",
 )
 
 
@@ -61,6 +61,8 @@ class Line:
             c_star=setting.c_star,
             environment=environment,
         )
+        if self.method == "imitation" and plan.protocol == "exact":  # it has a formula for every N
+            cell = replace(cell, protocol="exact")
         if self.name != LOWER:
             return [cell]
         k = setting.deletions[0][1]

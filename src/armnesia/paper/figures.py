@@ -1,21 +1,23 @@
-"""Figure 1: Algorithm 2 and its baselines, one arm, both models, over N, k and γ."""
+"""Figures 1 to 3: the cells of each, and its section."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from armnesia.paper import settings
 from armnesia.paper.comparisons import loss, table_of_rows
-from armnesia.paper.pictures import name_of, picture_of_models
+from armnesia.paper.pictures import name_of, note_on_uncertainty, panel_of, picture_of_models, split
 from armnesia.paper.protocol import paper_protocol
 from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import ARM_OF_CASE, BASE_GAMMA, BASE_K, BASE_N, C_STAR, FIGURE_1_METHODS, Plan
+from armnesia.paper.settings import BASE_GAMMA, BASE_K, BASE_N, HARD, Plan
+from armnesia.plotting.panels import picture_of_panels
 from armnesia.privacy import privacy_curve
 from armnesia.simulation import Cell, evaluate_all
 
 
 def figure_1_cells(plan: Plan) -> list[Cell]:
     """Both models, hard and easy case."""
-    return one_arm_cells(plan, "1", ARM_OF_CASE, FIGURE_1_METHODS)
+    return one_arm_cells(plan, "1", settings.ARM_OF_CASE, settings.FIGURE_1_METHODS)
 
 
 def one_arm_cells(plan: Plan, figure: str, cases: Iterable[str], methods: Sequence[str]) -> list[Cell]:
@@ -27,11 +29,11 @@ def one_arm_cells(plan: Plan, figure: str, cases: Iterable[str], methods: Sequen
     return [
         plan.cell(
             (figure, f"{model} {case}", varied, x),
-            *(n, {ARM_OF_CASE[case]: k}, methods),
+            *(n, {settings.ARM_OF_CASE[case]: k}, methods),
             gamma=gamma,
             c_star=c_star,
         )
-        for model, c_star in (("M_f", None), ("M_d", C_STAR))
+        for model, c_star in (("M_f", None), ("M_d", settings.C_STAR))
         for case in cases
         for varied, x, n, k, gamma in sweeps
     ]
@@ -75,3 +77,48 @@ def figure_1_section(run: Run) -> Section:
             )
         ],
     )
+
+
+def figure_2_cells(plan: Plan) -> list[Cell]:
+    """The sweeps of Figure 1."""
+    return one_arm_cells(plan, "2", (HARD,), settings.RATIOS)
+
+
+def figure_2_section(run: Run) -> Section:
+    """A row of panels for each model."""
+    rows = run.evaluate_and_record(figure_2_cells(run.plan))
+    title = "Figure 2: mixing, from pure noise to pure rollback"
+    text = "Mixing rolls back k′ of the k deleted records and hides the rest behind noise; hard case."
+    pictures = {"figure-2": picture_of_models(rows, title, "panel", "varied")}
+    return Section("Figure 2: mixing", [text], pictures)
+
+
+def figure_3_cells(plan: Plan) -> list[Cell]:
+    """Arms 0 and 1 (hard), or 2 and 3 (easy)."""
+    methods = ("oracle", "rollback", "gaussian", "multi_source")
+    return [
+        plan.cell(("3", f"{case} k={k} N={n}", "γ", gamma), n, dict.fromkeys(arms, k), methods, gamma=gamma)
+        for case, arms in settings.ARMS_OF_MULTI_CASE.items()
+        for k in (40, 80)
+        for n in (2000, 3000, 4000)
+        for gamma in plan.gammas
+    ]
+
+
+def figure_3_section(run: Run) -> Section:
+    """A row of panels for each case and k, a column for each N."""
+    rows = run.evaluate_and_record(figure_3_cells(run.plan))
+    panels = []
+    for chosen in split(rows, "panel"):
+        case, arms = chosen[0]["panel"].split()[0], chosen[0]["arms"].replace(" ", ", ")
+        title = f"arms {{{arms}}} ({case}), k = {chosen[0]['k']}, N = {chosen[0]['n']}"
+        panels.append(panel_of(chosen, title, "noise multiplier γ (log scale)", scale_group=case))
+    grid = [panels[first : first + 3] for first in range(0, len(panels), 3)]
+    title = "Figure 3: Algorithm 7 and its baselines, k points of each of two arms"
+    picture = picture_of_panels(grid, title=title, note=note_on_uncertainty(rows))
+    text = (
+        "k records of each of two arms are deleted: arms 0 and 1 (hard), or 2 and 3 (easy). The Gaussian"
+        " baseline is the paper's, with noise calibrated for each arm alone. Jointly its γ is smaller by a"
+        " factor √2."
+    )
+    return Section("Figure 3: several arms", [text], {"figure-3": picture})
