@@ -27,7 +27,7 @@ from armnesia.simulation.parallel import backend_of_joblib
 from armnesia.simulation.sweep import ORACLE
 from armnesia.unlearners import UNLEARNERS
 
-_SHOWN = ("model", "n", "arms", "k", "c_star", "epsilon", "delta", "learner", "method")
+_SHOWN = ("model", "n", "arms", "k", "c_star", "epsilon", "delta", "learner", "confidence", "method")
 
 
 @with_parameters(UNLEARNERS)
@@ -104,12 +104,19 @@ def sweep(
     if picture is not None:
         save(found.plot(x), picture)
         files["picture"] = picture
-    varied = [name for name in _SHOWN if name == "method" or len({row[name] for row in found.rows}) > 1]
+    names_shown = [name for name in _SHOWN if name != "confidence" or confidence is not None]
+    varied = [name for name in names_shown if name == "method" or len({row[name] for row in found.rows}) > 1]
     header = [*varied, "suboptimality", "standard_error"]
-    header += ["note"] if any(row["note"] for row in found.rows) else []
-    shown = table("Expected sub-optimality", header, [[row[name] for name in header] for row in found.rows])
+    shown_rows = [[row[name] for name in header] for row in found.rows]
+    notes = list(dict.fromkeys(row["note"] for row in found.rows if row["note"]))
+    if notes:
+        header.append("note")
+        for cells, row in zip(shown_rows, found.rows, strict=True):
+            cells.append(notes.index(row["note"]) + 1 if row["note"] else "")
+    shown = table("Expected sub-optimality", header, shown_rows)
     places = {name: str(file) for name, file in files.items()}
-    lines = [f"{name}: {file}" for name, file in places.items()]
+    lines = [f"note {number}: {note}" for number, note in enumerate(notes, start=1)]
+    lines += [f"{name}: {file}" for name, file in places.items()]
     print_result({**found.to_dict(), "files": places}, as_json, shown, *lines)
 
 
