@@ -44,7 +44,7 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
         "learner": "kl_lcb",
         "confidence": 0.05,
         "unlearner": "tilt",
-        "options": {"assumed_share": 0.1, "predictive": "by_counts"},
+        "options": {"assumed_share": 0.1},
         "epsilon": 1.0,
         "delta": 1e-6,
         "penalty": "retained",
