@@ -25,7 +25,7 @@ def audit(case: UnlearningCase, as_json: opt.AsJson = False) -> None:
     found = run_audit(case.unlearner, case.learner, case.statistics, case.request, budget)
     orders = {f"{order:g}".replace("inf", "∞"): float(found.renyi(order)) for order in SHOWN_ORDERS}
     divergences = ", ".join(f"{value:.6g} (order {order})" for order, value in orders.items())
-    one_sided = "; ∞, because only one side can release some arm" if np.inf in orders.values() else ""
+    one_sided = "; inf because only one side can release some arm" if np.inf in orders.values() else ""
     claim, claimed = found.guarantee, f"; δ = {float(found.delta_at_claim):.6g} at the claimed ε"
     shown = table(
         f"Audit of {case.unlearner.name}",
