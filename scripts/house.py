@@ -46,7 +46,6 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("__init__",),
         ("section", "comparisons", "protocol"),
         ("settings", "pictures", "report"),
-        ("run",),
         ("*",),
         ("beyond",),
         ("claims",),

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.paper.run import Run
-from armnesia.paper.settings import Plan
+from armnesia.paper.settings import Plan, Run
 from armnesia.plotting.panels import Panel
 from armnesia.simulation import Cell, Evaluation, FixedSample, Row, evaluate, run_cells
 from armnesia.simulation.parallel import workers

@@ -17,9 +17,8 @@ from armnesia.paper.dependent_requests import (
     rows_of,
 )
 from armnesia.paper.pictures import name_of
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import Plan
+from armnesia.paper.settings import Plan, Run
 from armnesia.simulation.parallel import workers
 from armnesia.unlearners import UNLEARNERS
 from tests.paper.invented import legend_of

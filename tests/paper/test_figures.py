@@ -16,9 +16,8 @@ from armnesia.paper.figures import (
     figure_3_section,
 )
 from armnesia.paper.pictures import METHOD_STYLE, name_of, note_on_uncertainty
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import METHODS, Plan
+from armnesia.paper.settings import METHODS, Plan, Run
 from armnesia.paper.table_2 import table_2_cells, table_2_section
 from armnesia.simulation import Cell, DistributionModel, SeveralArms
 from tests.paper.invented import InventedRun, assert_nothing_overlaps, legend_of, rows_of

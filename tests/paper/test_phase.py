@@ -17,8 +17,7 @@ from armnesia.paper.phase import (
     phase_maps,
     picture_of_phases,
 )
-from armnesia.paper.run import Run
-from armnesia.paper.settings import Plan
+from armnesia.paper.settings import Plan, Run
 from armnesia.simulation.parallel import workers
 from armnesia.unlearners import Adaptive, Branch
 from tests.paper.invented import assert_nothing_overlaps, legend_of

@@ -7,9 +7,8 @@ import pytest
 
 from armnesia import Tilt
 from armnesia.paper.comparisons import only, pick
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import Plan
+from armnesia.paper.settings import Plan, Run
 from armnesia.paper.tradeoff import (
     FLAT,
     GRID,

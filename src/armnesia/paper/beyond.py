@@ -13,19 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnesia import theory
-from armnesia.paper import bounds, settings
+from armnesia.paper import bounds, pictures, settings
 from armnesia.paper.comparisons import distance_as_text, loss, pick, setting_of, table_of_rows, with_distances
-from armnesia.paper.pictures import (
-    METHOD_STYLE,
-    name_of,
-    note_on_uncertainty,
-    panel_of,
-    picture_of_models,
-    split,
-)
-from armnesia.paper.run import Run
+from armnesia.paper.pictures import name_of, note_on_uncertainty, panel_of, picture_of_models, split
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import BASE_K, BASE_N, C_STAR, DELTA, EASY, ENVIRONMENT, HARD, Plan
+from armnesia.paper.settings import BASE_K, BASE_N, C_STAR, DELTA, EASY, ENVIRONMENT, HARD, Plan, Run
 from armnesia.plotting.panels import Panel, picture_of_panels
 from armnesia.privacy import Budget
 from armnesia.simulation import AcrossArms, Cell, FixedSample, OneArm, RequestModel, Row, evaluate
@@ -142,7 +134,7 @@ def describe_results(recorded: Sequence[Row], panels: Sequence[Panel]) -> Sectio
     """Make pictures, tables and paragraphs of the rows and of the panels over ε."""
     rows = described(recorded)
     title = "Figure 1's settings at the same exact (ε, δ): the paper's methods and ours"
-    pictures = {
+    shown = {
         "beyond": picture_of_models(rows_of_figure(rows), title, "varied", "panel", privacy="ε"),
         "beyond-distance": picture_of_distances(rows),
         "beyond-epsilon": bounds.picture_of_bounds(
@@ -156,14 +148,14 @@ def describe_results(recorded: Sequence[Row], panels: Sequence[Panel]) -> Sectio
     return Section(
         "Beyond the paper: the same (ε, δ) for every method",
         [*_on_budgets(rows), _where_rollback_is_better(rows), _on_bounds(panels)],
-        pictures,
+        shown,
         tables(rows),
     )
 
 
 def described(recorded: Sequence[Row]) -> list[Row]:
     """Each method of a setting at each ε, with its distance to no deletion and the request as text."""
-    rows = with_distances(sorted(recorded, key=lambda row: list(METHOD_STYLE).index(row["method"])))
+    rows = with_distances(sorted(recorded, key=lambda row: list(pictures.METHOD_STYLE).index(row["method"])))
     epsilons: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for row in pick(rows, method="tilt"):
         epsilons[setting_of(row)].append(row["epsilon"])

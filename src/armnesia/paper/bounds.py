@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import BASE_GAMMA, BASE_K, DELTA, ENVIRONMENT, METHODS
+from armnesia.paper.settings import BASE_GAMMA, BASE_K, DELTA, ENVIRONMENT, METHODS, Run
 from armnesia.plotting.panels import Curve, Panel, look, picture_of_panels
 from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, DistributionModel, Environment, FixedSample, OneArm, evaluate

@@ -22,12 +22,12 @@ from typing import Any
 
 from armnesia import theory
 from armnesia.learners import LCB
+from armnesia.paper import settings
 from armnesia.paper.comparisons import Estimate, Point, points, ratio
 from armnesia.paper.figures import figure_1_cells, figure_2_cells, figure_3_cells, one_arm_cells
 from armnesia.paper.protocol import paper_protocol, paper_protocol_shared
-from armnesia.paper.run import Run
 from armnesia.paper.section import DEPENDS, FAILS, HOLDS, WITHIN_ERROR, Claim, Section, Table
-from armnesia.paper.settings import BASE_K, C_STAR, DELTA, EASY, ENVIRONMENT, RATIOS, Plan, as_in_the_figure
+from armnesia.paper.settings import C_STAR, DELTA, ENVIRONMENT, Plan, Run, as_in_the_figure
 from armnesia.paper.table_2 import PRINTED_TABLE_2, TABLE_2_NS, table_2_cells
 from armnesia.privacy import Budget, privacy_curve
 from armnesia.simulation import Cell, Environment, FixedSample, OneArm, Row, evaluate
@@ -107,9 +107,9 @@ class Evidence:
     def __init__(self, plan: Plan, evaluate_cells: Callable[[Sequence[Cell]], list[Row]]) -> None:
         plan = replace(plan, protocol="exact")  # claims are compared with true values, whatever figures show
         figures = [*figure_1_cells(plan), *figure_2_cells(plan), *figure_3_cells(plan), *table_2_cells(plan)]
-        easy = one_arm_cells(plan, "2", [EASY], RATIOS)
+        easy = one_arm_cells(plan, "2", [settings.EASY], settings.RATIOS)
         more = [cell for cell in easy if tuple(cell.labels.values())[1:3] == ("M_f easy", "N")]
-        more += table_2_cells(plan, BASE_K)
+        more += table_2_cells(plan, settings.BASE_K)
         self._evaluate = evaluate_cells
         self.rows = evaluate_cells(figures)
         self._all_rows = self.rows + evaluate_cells(more)

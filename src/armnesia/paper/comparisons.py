@@ -19,7 +19,6 @@ class Estimate:
 
     value: float
     error: float = 0.0
-    x: float = 0.0
 
 
 def pick(rows: Iterable[Row], **values: object) -> list[Row]:
@@ -49,7 +48,7 @@ def ratio(numerator: Row, denominator: Row) -> Estimate:
     >>> sampled = {"suboptimality": 3.0, "standard_error": 0.1, "blocks": [2.0, 4.0]}
     >>> exact = {"suboptimality": 2.0, "standard_error": 0.0, "blocks": [2.0]}
     >>> ratio(sampled, exact)
-    Estimate(value=1.5, error=0.05, x=0.0)
+    Estimate(value=1.5, error=0.05)
     """
     a, b = np.array(numerator["blocks"]), np.array(denominator["blocks"])
     n, error = len(a), 0.0
@@ -73,17 +72,14 @@ def with_error(value: float, error: float, digits: int = 5) -> str:
 
 
 def loss(row: Row, scale: float = 1.0, digits: int = 5) -> str:
-    """The sub-optimality of a row as text, times a scale."""
-    return with_error(scale * row["suboptimality"], scale * row["standard_error"], digits)
+    """The sub-optimality of a row as text, times a scale; if it is too small, the limit that it is below.
 
-
-def loss_or_limit(row: Row) -> str:
-    """The sub-optimality of a row as text; if it is too small for that, the limit that it is below.
-
-    >>> loss_or_limit({"suboptimality": 0.0, "standard_error": 4e-7, "high": 1.2e-6})
+    >>> loss({"suboptimality": 0.0, "standard_error": 4e-7, "high": 1.2e-6})
     '< 1.2e-06'
     """
-    return loss(row) if row["suboptimality"] >= 1e-5 else f"< {row['high']:.1e}"
+    if scale * row["suboptimality"] < 10**-digits:
+        return f"< {scale * row['high']:.1e}"
+    return with_error(scale * row["suboptimality"], scale * row["standard_error"], digits)
 
 
 def setting_of(row: Row) -> tuple[object, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from armnesia.paper.comparisons import loss, only, pick
 from armnesia.paper.pictures import name_of, note_on_uncertainty, panel_of
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table
 from armnesia.paper.settings import (
     ARM_OF_CASE,
@@ -21,6 +20,7 @@ from armnesia.paper.settings import (
     FIGURE_1_METHODS,
     HARD,
     Plan,
+    Run,
     all_insured_from,
 )
 from armnesia.plotting.panels import Curve, Panel, picture_of_panels

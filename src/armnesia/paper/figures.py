@@ -7,9 +7,8 @@ from armnesia.paper import settings
 from armnesia.paper.comparisons import loss, table_of_rows
 from armnesia.paper.pictures import name_of, note_on_uncertainty, panel_of, picture_of_models, split
 from armnesia.paper.protocol import paper_protocol
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import BASE_GAMMA, BASE_K, BASE_N, HARD, Plan
+from armnesia.paper.settings import BASE_GAMMA, BASE_K, BASE_N, HARD, Plan, Run
 from armnesia.plotting.panels import picture_of_panels
 from armnesia.privacy import privacy_curve
 from armnesia.simulation import Cell, evaluate_all

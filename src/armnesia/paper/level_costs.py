@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from armnesia.paper.comparisons import distance_as_text, loss, pick, table_of_rows, with_distances
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import DELTA, MEANS, METHODS, Plan, all_insured_from
+from armnesia.paper.settings import DELTA, MEANS, METHODS, Plan, Run, all_insured_from
 from armnesia.privacy import Budget
 from armnesia.simulation import Cell, Row
 from armnesia.unlearners import Tilt, Unlearner

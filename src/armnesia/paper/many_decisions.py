@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from armnesia.paper.comparisons import loss, only, table_of_rows
 from armnesia.paper.pictures import split
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import DELTA, Plan
+from armnesia.paper.settings import DELTA, Plan, Run
 from armnesia.plotting.panels import Panel, curves_of, look, picture_of_panels
 from armnesia.privacy import Budget, Composition
 from armnesia.simulation import Cell, Row

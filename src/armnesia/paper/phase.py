@@ -11,9 +11,8 @@ from armnesia.core.arrays import FloatArray
 from armnesia.learners import LCB
 from armnesia.paper.comparisons import Point, points
 from armnesia.paper.pictures import BLACK, METHOD_STYLE, name_of
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section
-from armnesia.paper.settings import BASE_GAMMA, DELTA, ENVIRONMENT
+from armnesia.paper.settings import BASE_GAMMA, DELTA, ENVIRONMENT, Run
 from armnesia.plotting.panels import WIDTH, add_legend, handle, title_panel
 from armnesia.plotting.style import panel_grid
 from armnesia.unlearners.calibration import Threshold, noise_threshold

@@ -19,9 +19,8 @@ from armnesia.paper.level_costs import level_costs_section
 from armnesia.paper.many_decisions import many_decisions_section
 from armnesia.paper.phase import phase_section
 from armnesia.paper.report import write_report
-from armnesia.paper.run import Progress, Run
 from armnesia.paper.section import Claim, Section
-from armnesia.paper.settings import Plan
+from armnesia.paper.settings import Plan, Progress, Run
 from armnesia.paper.table_1 import table_1_section
 from armnesia.paper.table_2 import table_2_section
 from armnesia.paper.tradeoff import tradeoff_section

@@ -1,18 +1,20 @@
-"""The paper's experimental settings, its methods and ours by name, and how finely they are computed."""
+"""The paper's experimental settings, its methods and ours by name, and how they are computed."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from armnesia import unlearners
 from armnesia.paper.protocol import paper_protocol
+from armnesia.paper.section import Claim
 from armnesia.privacy import Budget
-from armnesia.simulation import Cell, Environment, RequestModel, SeveralArms, evaluate_all
-from armnesia.simulation.sweep import data_model
+from armnesia.simulation import Cell, Environment, RequestModel, Row, SeveralArms, evaluate_all
+from armnesia.simulation.parallel import Workers
+from armnesia.simulation.sweep import CellStore, data_model, run_cells
 from armnesia.theory import insured_from
 from armnesia.unlearners import Unlearner
 
@@ -123,6 +125,34 @@ class Plan:
 @cache  # a few budgets serve all cells, and reading ε off the curve takes 10 ms
 def _budget(gamma: float, epsilon: float | None, delta: float) -> Budget:
     return Budget.from_gamma(gamma, delta=delta) if epsilon is None else Budget(epsilon=epsilon, delta=delta)
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with the label of a part, the number of its finished cells and the number of all its cells."""
+
+
+@dataclass
+class Run:
+    """What the sections of the report are computed with, and where they leave result rows and claims."""
+
+    plan: Plan
+    workers: Workers
+    store: CellStore | None = None
+    progress: Progress | None = None
+    rows: list[Row] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    label: str = ""
+
+    def evaluate(self, cells: Sequence[Cell]) -> list[Row]:
+        """Evaluate cells, reporting the progress; finished ones come from the store."""
+        report = None if self.progress is None else partial(self.progress, self.label)
+        return run_cells(cells, self.store, self.workers, report)
+
+    def evaluate_and_record(self, cells: Sequence[Cell]) -> list[Row]:
+        """Evaluate cells and add their rows to the results that are written to disk."""
+        rows = self.evaluate(cells)
+        self.rows += rows
+        return rows
 
 
 def as_in_the_figure(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -5,22 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from armnesia.paper.comparisons import loss_or_limit
-from armnesia.paper.run import Run
+from armnesia import theory
+from armnesia.paper.comparisons import loss
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import BASE_GAMMA, BASE_K, BASE_N, C_STAR, DELTA, ENVIRONMENT, Plan
+from armnesia.paper.settings import BASE_GAMMA, BASE_K, BASE_N, C_STAR, DELTA, ENVIRONMENT, Plan, Run
 from armnesia.privacy import Budget
 from armnesia.simulation import Cell, DataModel, DistributionModel, Environment, FixedSample
-from armnesia.theory import (
-    Bound,
-    Form,
-    Setting,
-    bounds,
-    hard_instances_distribution,
-    hard_instances_fixed,
-)
 
-FORMS: tuple[Form, ...] = ("printed", "derived", "exact")
+FORMS: tuple[theory.Form, ...] = ("printed", "derived", "exact")
 LOWER = "Lower bound"
 OF_LOWER = Budget(epsilon=1.0, delta=0.0)
 WORDS = (
@@ -41,13 +33,15 @@ class Line:
 
     where: str
     name: str
-    setting: Setting
+    setting: theory.Setting
     expression: float
     method: str
 
-    def bound(self, form: Form) -> Bound:
+    def bound(self, form: theory.Form) -> theory.Bound:
         """The bound in one of its forms."""
-        return next(bound for bound in bounds(self.setting, form=form) if bound.name.startswith(self.name))
+        return next(
+            bound for bound in theory.bounds(self.setting, form=form) if bound.name.startswith(self.name)
+        )
 
     def cells(self, plan: Plan, environment: Environment) -> list[Cell]:
         """The setting in an environment; for a lower bound, the two instances of its proof."""
@@ -68,10 +62,12 @@ class Line:
         k = setting.deletions[0][1]
         if setting.c_star is None:
             n_arm = setting.n // setting.n_actions
-            pair = hard_instances_fixed(n_arm=n_arm, k=k)
+            pair = theory.hard_instances_fixed(n_arm=n_arm, k=k)
             models: Sequence[DataModel] = [FixedSample((n_arm, n_arm))] * 2
         else:
-            pair = hard_instances_distribution(n=setting.n, c_star=setting.c_star, k=k, deletion="one_arm")
+            pair = theory.hard_instances_distribution(
+                n=setting.n, c_star=setting.c_star, k=k, deletion="one_arm"
+            )
             models = [DistributionModel(setting.n, policy) for policy in pair.policies or ()]
         worlds = zip(map(Environment.bernoulli, pair.means), models, strict=True)
         return [replace(cell, environment=world, model=model) for world, model in worlds]
@@ -83,8 +79,8 @@ def lines(
     """All rows, at γ below and above γ₀; `small` is N, k and C* of the rows for C* < 2."""
     n_arm, log_term = n // m, math.log(n * m)
     noise, rollback = (Budget.from_gamma(gamma, delta=DELTA) for gamma in gammas)
-    fixed = partial(Setting.fixed, counts=[n_arm] * m, best=0, threshold_scale=1.3)
-    chance = partial(Setting.distribution, n_actions=m, best=0, threshold_scale=1.3)
+    fixed = partial(theory.Setting.fixed, counts=[n_arm] * m, best=0, threshold_scale=1.3)
+    chance = partial(theory.Setting.distribution, n_actions=m, best=0, threshold_scale=1.3)
     one, two, by_chance = {0: k}, {0: k, 1: k}, partial(chance, n=n, c_star=c_star, deletions={0: k})
     n_2, k_2, c_2 = small
     close = partial(chance, n=n_2, c_star=c_2, deletions={0: k_2})
@@ -148,7 +144,7 @@ def _table(run: Run, rows: Sequence[Line], environment: Environment, caption: st
         values = [line.expression, *(line.bound(form).value for form in FORMS)]
         numbers = [_number(value, vacuous) for value in values]
         proof = line.bound("derived").reference.split(" (")[0]
-        shown.append([line.where, line.name, proof, *numbers, loss_or_limit(worst)])
+        shown.append([line.where, line.name, proof, *numbers, loss(worst)])
     return Table(["setting", "bound of", "proof", "O(·)", *FORMS, "loss"], shown, caption=caption)
 
 

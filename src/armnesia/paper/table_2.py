@@ -1,9 +1,8 @@
 """Table 2: imitation at C* = 1.3, with the printed numbers beside ours, for two readings of k."""
 
-from armnesia.paper.comparisons import loss_or_limit, points
-from armnesia.paper.run import Run
+from armnesia.paper.comparisons import loss, points
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import BASE_K, Plan
+from armnesia.paper.settings import BASE_K, Plan, Run
 from armnesia.simulation import Cell
 
 TABLE_2_K, TABLE_2_C_STAR, TABLE_2_NS = 580, 1.3, (900, 1000, 1100, 1200)
@@ -38,7 +37,7 @@ def table_2_section(run: Run) -> Section:
             rows.append([f"{name}, printed", *(f"{value:.4f}" for value in printed)])
         for k, found in readings.items():
             if printed or k == TABLE_2_K:
-                rows.append([f"{name}, k = {k}", *(loss_or_limit(point[method]) for point in found)])
+                rows.append([f"{name}, k = {k}", *(loss(point[method]) for point in found)])
     header = ["method", *(f"N = {n}" for n in TABLE_2_NS)]
     return Section(
         "Table 2: imitation at C* = 1.3",

@@ -13,9 +13,8 @@ import numpy as np
 
 from armnesia.paper.comparisons import Estimate, loss, pick, ratio, with_error
 from armnesia.paper.pictures import GREEN, METHOD_STYLE
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import C_STAR, DELTA, MEANS, Plan
+from armnesia.paper.settings import C_STAR, DELTA, MEANS, Plan, Run
 from armnesia.plotting.panels import Look, Panel, curves_of, look, picture_of_panels
 from armnesia.simulation import Cell, Environment, OneArm, Row
 from armnesia.unlearners import Rollback, Tilt, Unlearner

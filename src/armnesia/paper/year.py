@@ -17,9 +17,8 @@ from armnesia.learners import LCB
 from armnesia.paper.comparisons import with_error
 from armnesia.paper.pictures import METHOD_STYLE
 from armnesia.paper.protocol import estimated
-from armnesia.paper.run import Run
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import DELTA, ENVIRONMENT, Plan
+from armnesia.paper.settings import DELTA, ENVIRONMENT, Plan, Run
 from armnesia.plotting.panels import Curve, Panel, picture_of_panels
 from armnesia.privacy import Budget, Level
 from armnesia.simulation import AcrossArms, FixedSample, RequestModel, Row, SeveralArms
