@@ -40,7 +40,7 @@ NOT_COMPARED = ("oracle", *settings.RATIOS)
 SPREAD, EVEN = (160, 20, 20, 20, 20), (48,) * 5
 PEOPLE_N, PEOPLE_K = 2000, sum(SPREAD)
 FEWEST_RECORDS, MOST_RECORDS = 1500, 5000
-"""The plan's number of data sets is for the larger N; it is proportional to N, down to the smaller N."""
+"""The plan's number of data sets is for the larger N, and is proportional to N down to the smaller."""
 
 
 def beyond_cells(plan: Plan) -> list[Cell]:
@@ -296,7 +296,7 @@ def _on_budgets(rows: Sequence[Row]) -> list[str]:
         " That of Gaussian noise (also centred), strict adaptive, frozen rollback and tilt sees D∖U and the"
         " request's shape. That of rollback is retraining, which is the strictest level.",
         f"Algorithms 2 and 7 have the same sub-optimality as rollback at {same('adaptive', 'multi_source')}"
-        f" points, and strict adaptive at {same('strict_adaptive')}: the noise needed is above their"
+        f" points, and strict adaptive at {same('strict_adaptive')}. There the noise needed is above their"
         " thresholds. All values under M_d are sampled, and those of tilt on more than two arms. The others"
         f" are exact. The largest standard error is {100 * largest_error:.1f} % of its value.",
     ]
@@ -311,7 +311,7 @@ def _where_rollback_is_better(rows: Sequence[Row]) -> str:
     easy = sum("easy" in row["panel"] for row in weak)
     return (
         f"At ε = {smallest:g} rollback is better than tilt in {len(weak)} of the {len(tilt)} settings with"
-        f" one requested arm, {'all' if easy == len(weak) else easy} of them easy. Deleting records of a"
+        f" one requested arm; {'all' if easy == len(weak) else easy} of them are easy. Deleting records of a"
         " worse arm raises its penalty, so that rollback serves it less often. Tilt keeps the decision of"
         " the full data."
     )
@@ -325,11 +325,11 @@ def _on_bounds(panels: Sequence[Panel]) -> str:
     below = papers["upper bound of tilt, predictive right"] < papers["rollback, exact"][0]
     smallest = min(np.array(epsilons)[below], default=float("nan"))
     return (
-        "On the two instances of the lower bound's proof, the sub-optimality of tilt is"
+        "On the two instances of the lower bound's proof, tilt loses"
         f" {tilt[0] / lower[0]:.1f} times the lower bound at ε = {epsilons[0]:g}. The lower bound falls like"
-        " e^−ε to 0, because it bounds the cost of the deletion and not that of learning. Tilt falls as fast"
+        " e^−ε to 0: it bounds the cost of the deletion, not that of learning. Tilt falls as fast"
         f" to no deletion: it is {tilt[-1] / none[-1]:.3f} times that at ε = {epsilons[-1]:g}. In the paper's"
-        f" setting, the upper bound of tilt is below the exact value of rollback from ε = {smallest:g} on."
+        f" setting, tilt's upper bound is below the exact value of rollback from ε = {smallest:g} on."
         " The bound of Algorithm 2 does not depend on ε and exceeds the largest gap."
     )
 

@@ -1,8 +1,8 @@
 """Every quantitative or comparative claim of the paper, beside the true value and with a verdict.
 
 `claims.csv` has a row for each claim; rows without a text add numbers to it. A row names a measure, and the
-points where it is taken: a pattern of figure, panel and varied parameter, and a condition on x. What is
-printed is a number, the two ends of a range, or the points whose value is meant. `how` is one of these:
+points where it is taken: by a pattern of figure, panel and varied parameter, and by x. What is printed is a
+number, the two ends of a range, or the points whose value is meant. `how` is one of these:
 
 - extreme: the least or largest value counts. If `repeated`, the paper's protocol is repeated at that point.
 - share: the share of points for which the measure holds.
@@ -49,12 +49,12 @@ WORDS = (
     "The verdict depends on the reading if two readings of the paper's words lead to different verdicts. '200"
     " independent data sets', 'averaged over 10 runs' can mean new data sets in each run. It can also mean"
     " that all runs share them, with new requests and new noise. The standard error of the protocol, in"
-    " points, follows the name of the reading; with shared data sets it is about three times as large.",
+    " points, follows the name of the reading. With shared data sets it is about three times as large.",
     "The paper leaves parts of its protocol open. Our choices: a request takes consecutive records of its"
     " arm, from the start of a random block of 50 records. The easy arm is that of mean 0.06, and τ = 1/N. N"
     " runs from 1000 to 5000 in steps of 100, and k from 20 to 500 in steps of 20. γ is 0.05, 0.1, …, 0.5,"
     " 0.6, …, 1, 1.2, …, 2. With --quick it is about every fourth of these values. Where k is not varied it"
-    " is 80, as in Section 4.1. The first 5 blocks of appendix B.1 would be 100 records; with these Algorithm"
+    " is 80, as in Section 4.1. The first 5 blocks of appendix B.1 would be 100 records. With these Algorithm"
     " 2 still adds noise at N = 2200.",
 )
 
@@ -241,8 +241,8 @@ def claims_section(run: Run) -> Section:
     verdicts = [claim.verdict for claim in run.claims]
     counts = [verdicts.count(each) for each in (HOLDS, WITHIN_ERROR, DEPENDS, FAILS)]
     counted = (
-        f"Claims: {len(rows)}. Of these, {counts[0]} hold and {counts[1]} hold within sampling error; for"
-        f" {counts[2]} it depends on the reading, and {counts[3]} do not hold."
+        f"Claims: {len(rows)}. Of these, {counts[0]} hold and {counts[1]} hold within sampling error."
+        f" {counts[2]} depend on the reading, and {counts[3]} do not hold."
     )
     return Section("The paper's claims", [counted, *WORDS], tables=[Table(header, rows)])
 
@@ -285,7 +285,7 @@ def apart(method: str, other: str, point: Point) -> Estimate:
 
 
 def gain_of_mixing(point: Point) -> Estimate:
-    """How much less than the better of k′/k = 0 and 1 the best of all k′/k loses, in per cent."""
+    """How much less the best k′/k loses than the better of 0 and 1, in per cent."""
     end = min(("mixing 0", "mixing 1"), key=partial(loss_of, point))
     return loses_less(min(point, key=partial(loss_of, point)), end, point)
 

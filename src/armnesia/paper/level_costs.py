@@ -95,28 +95,28 @@ def describe_results(levels: Sequence[Row], choices: Sequence[Row]) -> Section:
     price = float(insurance_price(np.array(len(MEANS)), Budget(epsilon=3.0, delta=DELTA)))
     unequal = (
         " Under M_d with C* = 2 the counts are far from equal, and by_counts is nothing_or_share. With C* ="
-        " 10 it is wrong: four arms have equally many records, and the best arm never had as many."
+        " 10 it is wrong: four arms have equally many records, which the best arm never had."
     ) * bool(pick(choices, model="distribution"))  # quick runs have equal counts only
     setting = {"N": "n", "deleted of the best arm": "k", "ε": "epsilon"}
     return Section(
         "What a guarantee level costs",
         [
             "A stricter level lets the reference see less, and the release must stay near it. At"
-            " request_shape the reference sees how many records of each arm were deleted, so it can keep the"
+            " request_shape the reference sees how many records of each arm were deleted. So it can keep the"
             " penalties of the counts before. At retained it sees D∖U only: one vector must serve whether"
             " nothing or half of the best arm was deleted. So only tilt at retained may cost something where"
             " nothing is deleted.",
             "The recommended form of it is Tilt(assumed_share=0.95) with its default predictive, by_counts."
             " Where all arms had equally many records, the counts that are left show which arm lost some, and"
-            " how many. Without insurance it costs about what tilt costs at request_shape;"
-            f" from ε = {all_insured_from():.2f} on it also insures all five arms. The other form,"
+            " how many. Without insurance it costs about what tilt costs at request_shape."
+            f" From ε = {all_insured_from():.2f} on it also insures all five arms. The other form,"
             " nothing_or_share, ignores the counts.",
             "The second table compares ways to choose the parameters. A small share ρ keeps the penalties of"
-            " D∖U, as rollback does. A large one judges by means, which costs most where nothing was deleted;"
-            " nothing_or_share is the average of that and no deletion." + unequal,
+            " D∖U, as rollback does. A large one judges by means, which costs most where nothing was deleted."
+            " The form nothing_or_share is the average of that and no deletion." + unequal,
             f"At ε = 3 all five arms are insured, which costs up to {math.ceil(1e4 * price) / 1e4:.4f} of"
-            " keep probability. In return the excess is at most h times the largest gap for every request of"
-            " at most the share ρ of each arm.",
+            " keep probability. In return the excess is at most h times the largest gap. This holds for every"
+            " request of at most the share ρ of each arm.",
         ],
         tables=[
             table_of_rows(
@@ -133,8 +133,8 @@ def describe_results(levels: Sequence[Row], choices: Sequence[Row]) -> Section:
                 {"counts": "counts"} | {name: key for name, key in setting.items() if key != "n"},
                 {column: {"method": name} for name, (column, _) in CHOICES.items()},
                 lambda row: loss(row, 1e5, 0),
-                "How to choose the parameters of tilt at retained: sub-optimality ×10⁵ at δ = 10⁻⁵, on the"
-                " same data sets in each row; ± is one standard error.",
+                "How to choose the parameters of tilt at retained: sub-optimality ×10⁵ at δ = 10⁻⁵. A row"
+                " has the same data sets; ± is one standard error.",
             ),
         ],
     )

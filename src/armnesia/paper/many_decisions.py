@@ -84,7 +84,7 @@ def many_decisions_section(run: Run) -> Section:
             f" loses {tilt}, by the even split {even}. Rollback, frozen rollback and imitation have no budget"
             " to split.",
             "With so little for each decision tilt is close to frozen rollback. Its loss does not always fall"
-            " as its share rises: it keeps the old decision as often as it can, and that need not give the"
+            " as its share rises. It keeps the old decision as often as it can, which need not give the"
             " highest expected reward.",
         ],
         {"many_decisions": picture_of_panels([panels], title=title, note=note, row_height=3.9)},
@@ -98,8 +98,8 @@ def many_decisions_section(run: Run) -> Section:
                     for number in NUMBERS
                 },
                 loss,
-                f"Expected sub-optimality of one decision, exact: M_f, N = {N}, k = {K} records of the best"
-                f" arm in each of d decisions, (ε, 10⁻⁵) for all d releases together.",
+                f"Expected sub-optimality of one decision, exact; M_f, N = {N}, k = {K} of the best arm."
+                " (ε, 10⁻⁵) is for all d releases together.",
             )
         ],
     )

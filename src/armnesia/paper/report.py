@@ -22,7 +22,7 @@ VERDICT_CLASSES = {HOLDS: "holds", WITHIN_ERROR: "nearly", DEPENDS: "depends", F
 
 ABOUT = (
     "This page repeats the experiments of a paper on unlearning in offline bandits. It shows our value beside"
-    " every figure, table and number of it: exact where possible, and with a standard error where sampled."
+    " every figure, table and number of it. Values are exact where possible, and sampled ones have an error."
     " Where a claim of the paper does not hold, the page says so, and why."
 )
 
@@ -62,10 +62,7 @@ def _section(section: Section, name: str) -> str:
     caption = f"<figcaption>{_text(section.caption)}</figcaption>\n" if section.caption else ""
     figure = f"<figure>\n{images}{caption}</figure>\n" if images or caption else ""
     tables = "".join(map(_table, section.tables))
-    up = '<p class="up"><a href="#top">back to the top</a></p>'
-    return (
-        f'<section id="{name}">\n<h2>{_text(section.title)}</h2>\n{words}{figure}{tables}{up}\n</section>\n'
-    )
+    return f'<section id="{name}">\n<h2>{_text(section.title)}</h2>\n{words}{figure}{tables}\n</section>\n'
 
 
 def _image(picture: "Figure", alt: str) -> str:

@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.files import atomic_write
 from armnesia.logs.files import parquet
 from armnesia.paper.beyond import beyond_section
 from armnesia.paper.bounds import bounds_section
@@ -26,12 +25,9 @@ from armnesia.paper.table_2 import table_2_section
 from armnesia.paper.tradeoff import tradeoff_section
 from armnesia.paper.year import year_section
 from armnesia.plotting.panels import for_print as with_letters
+from armnesia.plotting.style import save
 from armnesia.simulation import CellStore, Row, Sweep
 from armnesia.simulation.parallel import workers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 PARTS: dict[str, tuple[str, Callable[[Run], Section]]] = {
     "1": ("Figure 1", figure_1_section),
@@ -88,8 +84,8 @@ def reproduce(
 ) -> Reproduction:
     """Reproduce parts of the paper into a folder; an interrupted run keeps its finished points.
 
-    `exact` computes the fixed-sample model without sampling and draws data sets for the distribution model;
-    `sampled` draws them for both; `paper` repeats the paper's own protocol. `for_print` gives the panels of
+    `exact` draws data sets for the distribution model only, `sampled` for both models. `paper` repeats the
+    paper's own protocol. `for_print` gives the panels of
     the pictures letters in place of titles, which stand in the report's captions.
 
     >>> import tempfile
@@ -115,7 +111,9 @@ def reproduce(
                 words = [section.caption, *(with_letters(each) for each in section.pictures.values())]
                 section = replace(section, caption=" ".join(filter(None, words)))
             for name, picture in section.pictures.items():
-                files += save_picture(picture, out / "figures", name)
+                for ending in ("png", "svg", "pdf"):
+                    files.append(out / "figures" / f"{name}.{ending}")
+                    save(picture, files[-1])
             sections.append(section)
     facts = {
         "protocol": protocol,
@@ -141,18 +139,3 @@ def write_results(rows: Sequence[Row], out: Path) -> list[Path]:
     lines = [[None if row[name] is None else kinds[name](row[name]) for name in names] for row in rows]
     parquet.write_table(out / "results.parquet", kinds, lines)
     return [out / "results.csv", out / "results.parquet"]
-
-
-def save_picture(figure: "Figure", folder: Path, name: str) -> list[Path]:
-    """Write a picture as PNG, SVG and PDF and return the files; equal pictures give equal bytes."""
-    import matplotlib  # noqa: PLC0415 (an extra)
-
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for ending, varying in (("png", "Software"), ("svg", "Date"), ("pdf", "CreationDate")):
-        files.append(folder / f"{name}.{ending}")
-        # Without a fixed salt the identifiers in an SVG differ from run to run.
-        settings = matplotlib.rc_context({"svg.hashsalt": "armnesia", "pdf.fonttype": 42})
-        with atomic_write(files[-1], replace=True) as temporary, settings:
-            figure.savefig(temporary, format=ending, metadata={varying: None})
-    return files

@@ -47,8 +47,8 @@ METHODS: dict[str, Unlearner | None] = {
     "tilt retained": unlearners.Tilt(assumed_share=0.95),
     **{name: unlearners.Mixing(ratio=float(name.split()[1]), sensitivity="paper") for name in RATIOS},
 }
-"""The paper's methods as it ran them (its threshold times 1.3, its sensitivity, noise calibrated for each arm
-alone), Gaussian noise calibrated for all arms jointly, which an exact (ε, δ) needs, and our methods."""
+"""The paper's methods as it ran them: its threshold times 1.3, its sensitivity, noise for each arm alone.
+Then Gaussian noise for all arms jointly, which an exact (ε, δ) needs, and our methods."""
 
 PLACE = ("figure", "panel", "varied", "x")
 """Columns that say where a row is drawn: the figure, its panel, the varied parameter and x."""

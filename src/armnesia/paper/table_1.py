@@ -16,14 +16,14 @@ FORMS: tuple[theory.Form, ...] = ("printed", "derived", "exact")
 LOWER = "Lower bound"
 OF_LOWER = Budget(epsilon=1.0, delta=0.0)
 WORDS = (
-    "Each row of the paper's Table 1, and mixing (Theorem A.10), with τ = 1/N, the best arm requested and the"
-    " threshold 1.3 γ₀. 'O(·)' is the expression in the table, without constants. 'printed' has the constants"
-    " of the proof; in 'derived' every step is checked; 'exact' computes tails and expectations. Upper bounds"
-    " in brackets exceed the largest gap and say nothing.",
+    "Each row of the paper's Table 1, and mixing (Theorem A.10). τ is 1/N, the best arm is requested, and the"
+    " threshold is 1.3 γ₀. 'O(·)' is the expression in the table, without constants. 'printed' has the"
+    " constants of the proof; in 'derived' every step is checked; 'exact' computes tails and expectations."
+    " Upper bounds in brackets exceed the largest gap and say nothing.",
     "The last column is the expected loss of the bound's method; '<' precedes its rounding or sampling error."
-    " Lower bounds are at ε = 1, δ = 0. Beside them is the loss of rollback (imitation if C* < 2), which is"
-    " (0, 0), on the worse of the proof's two instances. The printed bound for C* < 2 is for records drawn"
-    " from the whole log. Its other two forms are for records of one arm.",
+    " Lower bounds are at ε = 1, δ = 0. Beside them is the loss of a (0, 0) method: rollback, or imitation if"
+    " C* < 2. It is on the worse of the proof's two instances. The printed bound for C* < 2 is for records"
+    " drawn from the whole log. Its other two forms are for records of one arm.",
 )
 
 
@@ -76,7 +76,7 @@ class Line:
 def lines(
     *, n: int, m: int, k: int, gammas: tuple[float, float], c_star: float, small: tuple[int, int, float]
 ) -> list[Line]:
-    """All rows, at γ below and above γ₀; `small` is N, k and C* of the rows for C* < 2."""
+    """All rows, at γ below and above γ₀; `small` has N, k and C* for C* < 2."""
     n_arm, log_term = n // m, math.log(n * m)
     noise, rollback = (Budget.from_gamma(gamma, delta=DELTA) for gamma in gammas)
     fixed = partial(theory.Setting.fixed, counts=[n_arm] * m, best=0, threshold_scale=1.3)
@@ -125,7 +125,7 @@ def table_1_section(run: Run) -> Section:
     large = lines(n=20_000, m=2, k=1000, gammas=(0.05, 0.5), c_star=4.0, small=(100, 10, 1.02))
     captions = (
         "The paper's setting: N = 3000, five arms, k = 80 of each requested arm, γ = 0.25 and 0.5.",
-        "Two arms of means 0.9 and 0.1, N = 20,000, k = 1000 of each requested arm, γ = 0.05 and 0.5.",
+        "Two arms of means 0.9 and 0.1: N = 20,000, k = 1000 of each requested arm, γ = 0.05 and 0.5.",
     )
     tables = [
         _table(run, papers, ENVIRONMENT, captions[0]),
