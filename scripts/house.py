@@ -44,8 +44,8 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "armnesia.paper": (
         ("__init__",),
-        ("section", "comparisons", "protocol"),
-        ("settings", "pictures", "report"),
+        ("section", "protocol"),
+        ("comparisons", "settings", "pictures", "report"),
         ("*",),
         ("beyond",),
         ("claims",),

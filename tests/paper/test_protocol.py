@@ -1,6 +1,7 @@
 """The paper's own protocol: its mean against the exact value, its prefixes, its requests, its error."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,14 @@ from armnesia.paper.protocol import (
 )
 from armnesia.paper.settings import DELTA, ENVIRONMENT, METHODS, Plan
 from armnesia.privacy import Budget
-from armnesia.simulation import DataModel, DistributionModel, FixedSample, SeveralArms, evaluate_all
+from armnesia.simulation import (
+    DataModel,
+    DistributionModel,
+    Environment,
+    FixedSample,
+    SeveralArms,
+    evaluate_all,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -163,3 +171,7 @@ def test_a_cell_runs_by_the_papers_protocol() -> None:
     assert row["suboptimality"] == direct["oracle"].suboptimality
     assert (row["protocol"], row["datasets"], len(row["blocks"])) == ("paper", RUNS * TRAJECTORIES, BLOCKS)
     assert other.rows()[0]["suboptimality"] != row["suboptimality"]
+    # No loss in 2000 trajectories: by Poisson, up to 3.689 of them might have the largest, 1.
+    never = replace(one, environment=Environment.bernoulli((1.0, 0.0)), model=FixedSample((100, 100)))
+    (row,) = never.rows()
+    assert (row["suboptimality"], row["high"]) == (0.0, pytest.approx(3.689 / 2000, rel=1e-3))

@@ -13,13 +13,12 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.privacy import Budget
 from armnesia.simulation import DataModel, Environment, Evaluation, FixedSample, SeveralArms
+from armnesia.simulation.estimates import bounded_interval
 from armnesia.simulation.evaluation import bound_learner
 from armnesia.unlearners import Unlearner
 from armnesia.unlearners.base import decision_distribution
 
 RUNS, TRAJECTORIES, REQUESTS, LONGEST = 10, 200, 5, 5000
-_STUDENT = 2.2621571627409915
-"""The 97.5 % quantile of Student's law for ten values; a little wide for more of them."""
 BLOCK = 10
 """Records per arm in a block of 50; a request takes consecutive records from the start of a random block."""
 BLOCKS = 100
@@ -63,8 +62,8 @@ def paper_protocol(
     for name, values in losses.items():
         blocks = np.concatenate(values).reshape(BLOCKS, -1).mean(axis=1)
         error = blocks.std(ddof=1) / np.sqrt(BLOCKS)
-        mean, datasets, share = blocks.mean(), n_runs * TRAJECTORIES, float(np.mean(short))
-        found[name] = estimated(mean, error, datasets, blocks, protocol="paper", short=share)
+        case = blocks.mean(), error, float(environment.gaps.max()), n_runs * TRAJECTORIES, blocks
+        found[name] = estimated(*case, protocol="paper", short=float(np.mean(short)))
     return found
 
 
@@ -113,13 +112,14 @@ def _one_run(
 def estimated(
     value: float,
     error: float,
+    largest: float,
     datasets: int,
     blocks: FloatArray,
     *,
     protocol: str = "sampled",
     short: float = 0.0,
 ) -> Evaluation:
-    """An evaluation with a standard error, of which only the loss is known, from at least ten values."""
-    interval = max(0.0, float(value - _STUDENT * error)), float(value + _STUDENT * error)
+    """An evaluation of which only the loss, from 0 to `largest`, and its standard error are known."""
+    interval = bounded_interval(float(value), float(error), largest, datasets)
     unknown = np.full(1, np.nan)
     return Evaluation(float(value), float(error), protocol, unknown, datasets, short, blocks, interval)

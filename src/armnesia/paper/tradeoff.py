@@ -14,7 +14,7 @@ import numpy as np
 from armnesia.paper.comparisons import Estimate, loss, pick, ratio, with_error
 from armnesia.paper.pictures import GREEN, METHOD_STYLE
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import C_STAR, DELTA, MEANS, Plan, Run
+from armnesia.paper.settings import C_STAR, MEANS, Plan, Run
 from armnesia.plotting.panels import Look, Panel, curves_of, look, picture_of_panels
 from armnesia.simulation import Cell, Environment, OneArm, Row
 from armnesia.unlearners import Rollback, Tilt, Unlearner
@@ -242,7 +242,7 @@ def _table(found: Found) -> Table:
     ]
     datasets = max(row["datasets"] for rows in found.values() for row in rows)
     caption = (
-        f"Times no deletion, δ = {DELTA:g}; ± is one standard error, from {datasets:,} data sets per arm;"
+        f"Times no deletion, δ = 10⁻⁵; ± is one standard error, from {datasets:,} data sets per arm;"
         " values without it are exact. Any arm: the requested arm is drawn at random."
     )
     return Table(header, rows, caption=caption)

@@ -194,7 +194,8 @@ def _result_rows(plan: Plan, found: Results) -> list[Row]:
             for month, (value, error) in enumerate(zip(*mean_and_error(year.losses), strict=True), start=1):
                 place, n = ("year", requests, "month", month), INITIAL_LOG.n + month * MONTHLY_LOG.n
                 cell = plan.cell(place, n, AcrossArms(K), {}, epsilon=BUDGET.epsilon)
-                result = estimated(value, error, len(year.losses), np.array([value]))
+                largest = float(ENVIRONMENT.gaps.max())
+                result = estimated(value, error, largest, len(year.losses), np.array([value]))
                 rows.append(cell.row(name, result))
     return rows
 
@@ -238,7 +239,7 @@ def _paragraphs(found: Results) -> list[str]:
     )
     return [
         f"The log begins with {INITIAL_LOG.n} records. Every month {MONTHLY_LOG.n} come in, each arm in turn,"
-        f" and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g}, {BUDGET.delta:g}). The"
+        f" and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g}, 10⁻⁵). The"
         f" arm released in answer is served for the month. {K_OF_MAIN_ARM} of the deleted records are of the"
         " best arm (hard) or of the second best (rival), or every record is equally likely to be deleted"
         " (even). Which records of an arm are deleted does not depend on their rewards.",
