@@ -12,6 +12,8 @@ from armnesia.logs.conditions import conditions, rows_that_satisfy
 from tests.joining.tables import write
 from tests.quick import quick_only
 
+pytestmark = pytest.mark.slow  # conditions of logs are tested quickly
+
 AGES = [17, 18, 30, None, 44, 18]
 COUNTRIES = ["DE", "FR", None, "DE", "x'); DROP TABLE people; --", "it's"]
 SUFFIXES = (".csv", ".parquet", ".jsonl")

@@ -20,6 +20,8 @@ from armnesia.vault import Configuration
 from tests.databases import DATABASES, fresh_place
 from tests.logs.conftest import Schema, write_sqlite
 
+pytestmark = pytest.mark.slow  # the conformance table reads the same cases quickly
+
 PLUS_TWO = dt.timezone(dt.timedelta(hours=2))
 
 

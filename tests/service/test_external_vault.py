@@ -28,6 +28,8 @@ from tests.service.servers import PEOPLE, SETTINGS, Served, listening, serving
 from tests.service.test_answer_types import check
 from tests.service.test_opendsr import body, is_signed, status_of
 
+pytestmark = pytest.mark.slow  # the promise tests go the main ways quickly
+
 PERMITTED = Configuration(
     actions=("A", "B"), mode="external", may_erase_at_source=True, user_type=UserType.TEXT
 )

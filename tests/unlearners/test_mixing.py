@@ -136,7 +136,7 @@ def test_a_request_of_any_size_is_integrated(k: int, ones: int) -> None:
 
 def test_a_request_that_is_too_large_is_refused_in_one_sentence() -> None:
     with pytest.raises(
-        UnsupportedError, match="10000000000000 deleted records are too many: pass the chosen"
+        UnsupportedError, match="10000000000000 deleted records are too many: use another unlearner"
     ):
         Mixing().release(LEARNER, *huge_request(10**13, 10**12), BUDGET)
 

@@ -17,7 +17,9 @@ COVERED = {
     "Parquet folder": "Parquet file",
     "partitioned folder": "Parquet file",
     "glob": "Parquet file",
+    "Delta": "Parquet file",
     "Iceberg": "Delta",
+    "pandas": "polars",
 }
 """Kinds whose cells are slow tests where another kind has the same case."""
 GUARDS: dict[str, tuple[str, ...]] = {

@@ -27,6 +27,8 @@ from armnesia.logs.files.source import FileSource
 from armnesia.logs.user_names import UserNames
 from tests.quick import quick_only
 
+pytestmark = pytest.mark.slow  # the conformance table reads the same cases quickly
+
 UUIDS = [UUID(int=0), UUID(int=2**127), UUID("00000000-0000-0000-0000-00000000abcd")]
 VALUES: dict[str, tuple[Any, list[Any]]] = {
     "int8": (pa.int8(), [0, 7, -7, 127, -128, None]),

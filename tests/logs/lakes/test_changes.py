@@ -43,6 +43,8 @@ from tests.logs.lakes.tables import (
 from tests.logs.lakes.test_iceberg import CLICKS, MORE
 from tests.quick import quick_only
 
+pytestmark = pytest.mark.slow  # the conformance table reads the same cases quickly
+
 
 def opened(name: str, **options: Any) -> LakeSource:
     source = open_source(name, action="action", reward="reward", whole_rows=False, **options)

@@ -15,6 +15,8 @@ from armnesia.vault import Configuration
 from tests.databases import fresh_place
 from tests.logs.conftest import Schema
 
+pytestmark = pytest.mark.slow  # the conformance table reads the same cases quickly
+
 Write = Callable[[list[tuple[Any, ...]]], dict[str, Any]]
 
 TEXTS = ("action", "user", "id", "country", "experiment")

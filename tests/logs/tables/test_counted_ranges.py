@@ -18,6 +18,8 @@ from tests.logs.conftest import Schema
 from tests.logs.spark import NEEDS_SPARK, OF_SPARK, spark, spark_type, view
 from tests.vault.raw_vaults import arms
 
+pytestmark = pytest.mark.slow  # the conformance table reads the same cases quickly
+
 Row = tuple[str, float, str, int]
 COLUMNS = ("action", "reward", "who", "day")
 ROWS: list[Row] = [

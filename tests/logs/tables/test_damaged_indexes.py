@@ -15,6 +15,8 @@ from armnesia.vault import Configuration
 from tests.databases import fresh_place
 from tests.logs.conftest import Schema
 
+pytestmark = pytest.mark.slow  # the conformance table reads the same cases quickly
+
 NAMES: dict[str, Any] = {"action": "action", "reward": "reward", "user": "user"}
 SPELLINGS = ["clicks", "CLICKS", "main.clicks", "Main.Clicks"]
 N_ROWS = 500

@@ -16,6 +16,8 @@ from tests.databases import Place
 from tests.logs.erasing.stores import name_of
 from tests.vault.erasable_logs import KINDS, PERMITTED, counted_vault, ingest, make_log
 
+pytestmark = pytest.mark.slow  # the promise tests go the main ways quickly
+
 FIRST, SECOND = name_of(1), name_of(2)
 
 

@@ -13,6 +13,8 @@ from tests.logs.erasing.stores import Row, Store, iceberg_variables, in_order
 from tests.vault.erasable_logs import KINDS, assert_is_plain, counted_vault, make_log, traces
 from tests.vault.interrupted_erasure import ERASED
 
+pytestmark = pytest.mark.slow  # the promise tests go the main ways quickly
+
 _FEWEST = {"parquet": 20, "delta": 15, "iceberg": 20, "sqlite": 15, "postgresql": 15}
 """How many steps a request has at least, so that the search for them is known to work."""
 _MOST = 120

@@ -31,6 +31,8 @@ from armnesia.vault.state.source_lookup import SourceLookup
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import Snapshot, change, dumped, values
 
+pytestmark = pytest.mark.slow  # the promise tests go the main ways quickly
+
 INTEGER, TEXT, EXACT = UserType.INTEGER, UserType.TEXT, UserType.EXACT
 FLOATS = "user column 'user' looks like integers that became floats"
 SPACES = "user column 'user' has white space around names, first in row 1"
