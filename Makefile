@@ -47,7 +47,7 @@ hard-test: setup
 	ARMNESIA_HARD_TEST=1 TMPDIR=$${TMPDIR:-/tmp} $(BIN)/pytest -n0 -v -s tests/simulation/test_insurance_tables.py \
 		tests/paper/test_reproduce.py \
 		tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py \
-		tests/vault/test_benchmark.py tests/paper/claims/test_claims.py
+		tests/vault/test_benchmark.py tests/paper/test_claims.py
 
 # The import graph, the longest files and functions, and what the vault's commands call.
 house: setup
