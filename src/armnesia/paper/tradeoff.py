@@ -1,18 +1,17 @@
 """Tilt with each of its predictives, for requests that concern the best arm, an easy arm or a random one.
 
-Reproducing the old decision is not the same as deciding well. A predictive that relies on the retained
-records of the arm is better if the best arm lost records; one that relies on the other arms is better if a
-worse arm did. The average over arms is the fair comparison.
+A predictive that relies on the retained records of the arm is better if the best arm lost records. One that
+relies on the other arms is better if a worse arm did. The average over arms is the fair comparison.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnesia.paper.comparisons import Estimate, loss, pick, ratio, with_error
-from armnesia.paper.pictures import GREEN, METHOD_STYLE
+from armnesia.paper.comparisons import Estimate, loss, only, pick, ratio, table_of_rows, with_error
+from armnesia.paper.pictures import GREEN, METHOD_STYLE, split
 from armnesia.paper.section import Section, Table
 from armnesia.paper.settings import C_STAR, MEANS, Plan, Run
 from armnesia.plotting.panels import Look, Panel, curves_of, look, picture_of_panels
@@ -36,213 +35,133 @@ _LOOKS: dict[str, tuple[str, Look]] = {
     PRIOR: (PRIOR, look(0, color=GREEN, marker="^", linestyle=(0, (7, 2, 1.5, 2)))),
 }
 EPSILONS, QUICK_EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0), (0.1, 1.0, 3.0)
-TEXT_EPSILON = 1.0
-BEST, EASY = "0", "2"
-CASES = {"the best arm's": BEST, "an easy arm's": EASY, "of any arm, at random": "01234"}
+BEST, EASY, ANY = "best arm", "easy arm", "any arm"
+ARMS = {BEST: "0", EASY: "2", ANY: "012345"}
 """The arms that may be requested: the best one, the one of mean 0.06, or any."""
+MAIN = (3000, 500)
+GRID = ((1000, 80), (1000, 160), (2000, 80), (2000, 350), (3000, 80), (3000, 300), MAIN)
+"""N and k, under both models."""
+ONE_GOOD_ARM, ITS_MEANS = "M_f, one good arm of 6", (0.10, *[0.05] * 5)
+"""Here the other arms carry no information about the best one."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """N, k, under M_d C*, and the means; any one arm may be requested."""
-
-    n: int
-    k: int
-    c_star: float | None = None
-    means: tuple[float, ...] = MEANS
-
-    @property
-    def name(self) -> str:
-        """The model, and the arms if they are not the paper's."""
-        model = "M_f" if self.c_star is None else "M_d"
-        return model if self.means == MEANS else f"{model}, one good arm of {len(self.means)}"
-
-
-MAIN = Setting(3000, 500)
-GRID = tuple(
-    Setting(n, k, c_star)
-    for c_star in (None, C_STAR)
-    for n, k in ((1000, 80), (1000, 160), (2000, 80), (2000, 350), (3000, 80), (3000, 300), (3000, 500))
-)
-ONE_GOOD_ARM = Setting(2400, 332, means=(0.10, *[0.05] * 5))
-"""The other arms carry no information about the best one."""
-Found = Mapping[Setting, Sequence[Row]]
-
-
-def tradeoff_cells(plan: Plan) -> dict[Setting, list[Cell]]:
+def tradeoff_cells(plan: Plan) -> list[Cell]:
     """All arms and ε of each setting; when quick, of MAIN, of one with few deletions, and of ONE_GOOD_ARM."""
-    settings = (*((MAIN, Setting(1000, 80)) if plan.quick else GRID), ONE_GOOD_ARM)
-    cells: dict[Setting, list[Cell]] = {}
-    for number, setting in enumerate(settings):
-        cells[setting] = [
-            replace(
-                plan.cell(
-                    ("tradeoff", setting.name, "ε", epsilon),
-                    *(setting.n, OneArm(arm, setting.k), METHODS),
-                    epsilon=epsilon,
-                    c_star=setting.c_star,
-                    datasets=max(2, plan.datasets // 8),
-                    environment=Environment.bernoulli(setting.means),
-                ),
-                seed=plan.seed + 100 * number + arm,  # the arms' values are added: they are independent
-                protocol="sampled" if setting.c_star else "auto",  # only empirical Bayes has no exact way
-            )
-            for arm in range(len(setting.means))
-            for epsilon in (QUICK_EPSILONS if plan.quick else EPSILONS)
-        ]
-    return cells
+    models, grid = (("M_f",), (MAIN, GRID[0])) if plan.quick else (("M_f", "M_d"), GRID)
+    settings = [(model, *each, MEANS) for model in models for each in grid]
+    return [
+        replace(
+            plan.cell(
+                ("tradeoff", panel, "ε", epsilon),
+                *(n, OneArm(arm, k), METHODS),
+                epsilon=epsilon,
+                c_star=C_STAR if panel == "M_d" else None,
+                datasets=max(2, plan.datasets // 8),
+                environment=Environment.bernoulli(means),
+            ),
+            seed=plan.seed + 100 * number + arm,  # the arms' values are added: they are independent
+            protocol="sampled" if panel == "M_d" else "auto",  # only empirical Bayes has no exact way
+        )
+        for number, (panel, n, k, means) in enumerate([*settings, (ONE_GOOD_ARM, 2400, 332, ITS_MEANS)])
+        for arm in range(len(means))
+        for epsilon in (QUICK_EPSILONS if plan.quick else EPSILONS)
+    ]
 
 
 def tradeoff_section(run: Run) -> Section:
     """All methods in all settings: a picture, a table and paragraphs."""
-    cells = tradeoff_cells(run.plan)
-    rows = run.evaluate_and_record([cell for each in cells.values() for cell in each])
-    found = {s: pick(rows, panel=s.name, n=s.n, k=s.k) for s in cells}
-    papers = {setting: rows for setting, rows in found.items() if setting != ONE_GOOD_ARM}
+    rows = by_request(run.evaluate_and_record(tradeoff_cells(run.plan)))
+    papers = [row for row in rows if row["panel"] != ONE_GOOD_ARM]
+    flat, prior = (pick(papers, request=ANY, method=method) for method in (FLAT, PRIOR))
+    ratios = [ratio(*pair) for pair in zip(prior, flat, strict=True)]
+    better = sum(each.value + 2 * each.error < 1 for each in ratios)
+    worse = sum(each.value - 2 * each.error > 1 for each in ratios)
     paragraphs = [
-        *_paragraphs_on_main(found[MAIN]),
-        _paragraph_on_averages(papers),
-        _paragraph_on_one_good_arm(found[ONE_GOOD_ARM]),
+        "Tilt keeps the old decision as often as (ε, δ) allows. For this its reference has to predict the old"
+        " decision. Flat assumes that the deleted records had about the mean of those that are left."
+        " Empirical Bayes shrinks their mean towards those of the other arms. The guarantee is the same.",
+        "Empirical Bayes is better in the easy case and worse in the hard one. Rollback goes further in the"
+        " same direction: the penalty of the arm rises, so that it is served less often. Of the"
+        f" {len(ratios)} pairs of setting and ε, with the arm drawn at random, empirical Bayes is better by"
+        f" two standard errors in {better}, flat in {worse}. Flat is the default: empirical Bayes costs most"
+        f" where the other arms say nothing about the best one ({ONE_GOOD_ARM}).",
     ]
-    picture = _picture(found[MAIN], papers)
-    return Section("Tilt's predictive: a trade-off", paragraphs, {"tradeoff": picture}, [_table(found)])
+    average = averages(papers)
+    pictures = {"tradeoff": _picture(pick(papers, panel="M_f", n=MAIN[0], k=MAIN[1]), average)}
+    return Section("Tilt's predictive: a trade-off", paragraphs, pictures, [_table([*rows, *average])])
 
 
-def pooled(rows: Sequence[Row], method: str, epsilon: float, arms: Collection[str] | None = None) -> Row:
-    """The row of a request for one of these arms (None: all), drawn uniformly."""
-    chosen = pick(rows, method=method, epsilon=epsilon)
-    chosen = [row for row in chosen if arms is None or row["arms"] in arms]
-    errors = [row["standard_error"] for row in chosen]
+def by_request(rows: Sequence[Row]) -> list[Row]:
+    """The mean over the arms that may be requested, in each setting, with its ratio to no deletion."""
+    found: list[Row] = []
+    settings = [each for panel in split(rows, "panel") for n in split(panel, "n") for each in split(n, "k")]
+    for each in [chosen for setting in settings for chosen in split(setting, "epsilon")]:
+        for request, arms in ARMS.items():
+            chosen = [row for row in each if row["arms"] in arms]
+            means = [{**_mean(pick(chosen, method=name)), "request": request} for name in METHODS]
+            none = only(means, method=NO_DELETION)
+            found += [{**row, "distance": ratio(row, none)} for row in means]
+    return found
+
+
+def _mean(rows: Sequence[Row]) -> Row:
     return {
-        **chosen[0],
-        "suboptimality": float(np.mean([row["suboptimality"] for row in chosen])),
-        "standard_error": float(np.hypot.reduce(errors)) / len(chosen),
-        "blocks": np.mean([row["blocks"] for row in chosen], axis=0).tolist(),
+        **rows[0],
+        "suboptimality": float(np.mean([row["suboptimality"] for row in rows])),
+        "standard_error": float(np.hypot.reduce([row["standard_error"] for row in rows])) / len(rows),
+        "blocks": np.mean([row["blocks"] for row in rows], axis=0).tolist(),
     }
 
 
-def distance(
-    rows: Sequence[Row], method: str, epsilon: float, arms: Collection[str] | None = None
-) -> Estimate:
-    """The sub-optimality, divided by that of no deletion."""
-    return ratio(pooled(rows, method, epsilon, arms), pooled(rows, NO_DELETION, epsilon, arms))
+def averages(rows: Sequence[Row]) -> list[Row]:
+    """The distance to no deletion for each kind of request, method and ε, averaged over the settings."""
+    found: list[Row] = []
+    for same in [s for e in split(rows, "epsilon") for r in split(e, "request") for s in split(r, "method")]:
+        each: list[Estimate] = [row["distance"] for row in same]
+        value = float(np.mean([one.value for one in each]))
+        error = float(np.hypot.reduce([one.error for one in each])) / len(each)
+        average = {"panel": f"average of {len(each)}", "n": "", "k": "", "distance": Estimate(value, error)}
+        found.append({**same[0], **average, "suboptimality": value, "standard_error": error})
+    return found
 
 
-def average_distance(found: Found, method: str, epsilon: float) -> Row:
-    """The distance with the requested arm drawn at random, averaged over the settings."""
-    each = [distance(rows, method, epsilon) for rows in found.values()]
-    value, error = sum(one.value for one in each), np.hypot.reduce([one.error for one in each])
-    return {
-        **{"method": method, "epsilon": epsilon},
-        **{"suboptimality": value / len(each), "standard_error": float(error) / len(each)},
-    }
-
-
-def _epsilons(rows: Sequence[Row]) -> list[float]:
-    return sorted({row["epsilon"] for row in rows})
-
-
-def _picture(main: Sequence[Row], papers: Found) -> "Figure":
+def _picture(main: Sequence[Row], average: Sequence[Row]) -> "Figure":
     """The main setting by requested arm, and the average over all settings."""
-    points = [(method, epsilon) for method in METHODS for epsilon in _epsilons(main)]
+    n, k = MAIN
     panels = [
         Panel(
-            f"N = {MAIN.n}, {MAIN.k} records deleted: {case}",
+            f"N = {n}, {k} records deleted: {request}",
             *("ε (log scale)", "sub-optimality (log scale)"),
-            curves_of([pooled(main, *point, arms) for point in points], "epsilon", _LOOKS),
+            curves_of(pick(main, request=request), "epsilon", _LOOKS),
             x_log=True,
             y_log=True,
         )
-        for case, arms in CASES.items()
+        for request in ARMS
     ]
-    average = curves_of([average_distance(papers, *point) for point in points], "epsilon", _LOOKS)
-    title = f"Of any arm, at random: average over {len(papers)} settings"
-    panels.append(Panel(title, "ε (log scale)", "times no deletion", average, x_log=True))
+    curves = curves_of(pick(average, request=ANY), "epsilon", _LOOKS)
+    title = f"{ANY}: {average[0]['panel']} settings"
+    panels.append(Panel(title, "ε (log scale)", "times no deletion", curves, x_log=True))
     return picture_of_panels(
         [panels[:2], panels[2:]],
         title="Tilt's predictive: better for requests of some arms is worse for others",
-        note=r"$\delta = 10^{-5}$. Bands: ± 2 standard errors.",
+        note=r"$\delta = 10^{-5}$. Bands: ± 2 standard errors. Any arm: drawn at random.",
         row_height=3.5,
     )
 
 
-def _paragraphs_on_main(rows: Sequence[Row]) -> list[str]:
-    def shown(method: str) -> str:
-        values = [pooled(rows, method, TEXT_EPSILON, arms)["suboptimality"] for arms in CASES.values()]
-        return " / ".join(f"{value:.5f}" for value in values)
-
-    return [
-        "Tilt keeps the old decision as often as (ε, δ) allows. For this its reference has to predict the old"
-        " decision. Flat assumes that the deleted records had about the mean of those that are left."
-        " Empirical Bayes shrinks their mean towards those of the other arms. The guarantee is the same.",
-        f"At N = {MAIN.n}, k = {MAIN.k}, ε = {TEXT_EPSILON:g} (hard / easy / the arm drawn at random):"
-        f" no deletion {shown(NO_DELETION)}; flat {shown(FLAT)}; empirical Bayes {shown(PRIOR)};"
-        f" rollback {shown(ROLLBACK)}. Empirical Bayes, which uses the other arms, is better in the easy case"
-        " and worse in the hard one. Rollback goes further in the same direction: the penalty of the arm"
-        " rises, so that it is served less often.",
-    ]
-
-
-def _paragraph_on_averages(found: Found) -> str:
-    epsilons = _epsilons(found[MAIN])
-
-    def listed(method: str) -> str:
-        return ", ".join(loss(average_distance(found, method, epsilon), digits=3) for epsilon in epsilons)
-
-    ratios = [
-        ratio(pooled(rows, PRIOR, epsilon), pooled(rows, FLAT, epsilon))
-        for rows in found.values()
-        for epsilon in epsilons
-    ]
-    better = sum(each.value + 2 * each.error < 1 for each in ratios)
-    worse = sum(each.value - 2 * each.error > 1 for each in ratios)
-    prior, flat = (
-        max(distance(rows, method, TEXT_EPSILON, BEST).value for rows in found.values())
-        for method in (PRIOR, FLAT)
+def _table(rows: Sequence[Row]) -> Table:
+    columns = {
+        f"{r}: {name}": {"request": r, "method": name} for r in ARMS for name in (ROLLBACK, FLAT, PRIOR)
+    }
+    return table_of_rows(
+        [row for row in rows if row["epsilon"] in QUICK_EPSILONS],
+        {"model": "panel", "N": "n", "k": "k", "ε": "epsilon"},
+        {NO_DELETION: {"request": ANY, "method": NO_DELETION}, **columns},
+        lambda row: (
+            loss(row)
+            if row["method"] == NO_DELETION
+            else with_error(row["distance"].value, row["distance"].error, 3)
+        ),
+        f"Times no deletion, δ = 10⁻⁵; ± is one standard error, from {max(row['datasets'] for row in rows):,}"
+        " data sets per arm; values without it are exact. Any arm: drawn at random.",
     )
-    return (
-        f"The average over arms and {len(found)} settings, in multiples of no deletion, for ε ="
-        f" {', '.join(f'{e:g}' for e in epsilons)}: flat {listed(FLAT)}; empirical Bayes {listed(PRIOR)}."
-        f" Of the {len(ratios)} pairs of setting and ε, empirical Bayes is better by two standard"
-        f" errors in {better}, flat in {worse}. The worst hard case at ε = {TEXT_EPSILON:g} is {prior:.2f}"
-        f" times no deletion for empirical Bayes, {flat:.2f} for flat."
-    )
-
-
-def _paragraph_on_one_good_arm(rows: Sequence[Row]) -> str:
-    def shown(method: str, arms: str | None, digits: int) -> str:
-        found = distance(rows, method, TEXT_EPSILON, arms)
-        return with_error(found.value, found.error, digits)
-
-    best, *others = ONE_GOOD_ARM.means
-    return (
-        "Flat is the default. Empirical Bayes has a slightly better average, but is worse if records of the"
-        " best arm are deleted, and most of all if the other arms carry no information about the best one."
-        f" With one arm of mean {best:g} and {len(others)} of {others[0]:g}, {ONE_GOOD_ARM.k} of"
-        f" {ONE_GOOD_ARM.n // len(ONE_GOOD_ARM.means)} records deleted and ε = {TEXT_EPSILON:g},"
-        f" a request for the best arm multiplies the sub-optimality by {shown(PRIOR, BEST, 1)} with empirical"
-        f" Bayes and by {shown(FLAT, BEST, 1)} with flat; a request for an arm drawn at random, by"
-        f" {shown(PRIOR, None, 2)} and {shown(FLAT, None, 2)}."
-    )
-
-
-def _table(found: Found) -> Table:
-    rows = []
-    for setting, each in found.items():
-        for epsilon in QUICK_EPSILONS:
-            distances = [
-                distance(each, name, epsilon, a) for a in (None, BEST) for name in (ROLLBACK, FLAT, PRIOR)
-            ]
-            values = [with_error(one.value, one.error, 3) for one in distances]
-            none = loss(pooled(each, NO_DELETION, epsilon))
-            rows.append([setting.name, setting.n, setting.k, f"{epsilon:g}", none, *values])
-    header = ["model", "N", "k", "ε", "no deletion"]
-    header += [
-        f"{c} arm: {name}" for c in ("any", "best") for name in ("rollback", "flat", "empirical Bayes")
-    ]
-    datasets = max(row["datasets"] for rows in found.values() for row in rows)
-    caption = (
-        f"Times no deletion, δ = 10⁻⁵; ± is one standard error, from {datasets:,} data sets per arm;"
-        " values without it are exact. Any arm: the requested arm is drawn at random."
-    )
-    return Table(header, rows, caption=caption)
