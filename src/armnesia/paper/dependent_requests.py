@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnesia.paper.comparisons import loss, only, pick
+from armnesia.paper.comparisons import loss, only, pick, table_of_rows
 from armnesia.paper.pictures import name_of, note_on_uncertainty, panel_of
 from armnesia.paper.section import Section, Table
 from armnesia.paper.settings import (
@@ -15,7 +15,6 @@ from armnesia.paper.settings import (
     BASE_K,
     BASE_N,
     DELTA,
-    EASY,
     ENVIRONMENT,
     FIGURE_1_METHODS,
     HARD,
@@ -46,8 +45,6 @@ CHOICES: dict[Choice, str] = {
 }
 _BOUND_LOOK = {"color": "#222222", "linestyle": (0, (1, 1)), "linewidth": 2.6}
 BOUND_NAME = "Insured bound: no deletion + h · largest gap"
-
-
 BEST = ARM_OF_CASE[HARD]
 SETTINGS: dict[tuple[int, int, str], RequestModel] = {
     (3000, 120, "anyone"): OneArm(BEST, 120),
@@ -110,9 +107,18 @@ def dependent_requests_section(run: Run) -> Section:
             "The paper assumes that requests do not depend on the rewards. If the people with the best (or"
             " the worst) outcomes of an arm ask to be forgotten, what is left of it is biased. Rollback and"
             " Algorithm 2 follow the bias: in the hard case they lose more if the best outcomes are deleted,"
-            " and less if the worst are. Noise on the old score does not depend on what is left and has no"
-            " such bias. The guarantees do not need the assumption.",
-            *_paragraphs(rows),
+            " and less if the worst are. Noise on the old score has no such bias. The guarantees do not need"
+            " the assumption.",
+            "The picture compares all methods at the same exact (ε, δ), δ = 10⁻⁵. The same number of records"
+            " of the best arm is deleted: of anyone, those with the lowest rewards, records with twice the"
+            " arm's mean (that of all its records stays the same), or those with the highest rewards.",
+            "The insured bound is that of tilt where its reference gives at least h = (1−δ)/(1+e^ε) to both"
+            " arms that may have been the old decision: the requested arm and the best of the others. Then"
+            " the old decision is kept with probability 1 − h, whoever asks. The excess over no deletion is"
+            f" at most h times the largest gap: {insured_excess(TABLE_EPSILON):.4f} at ε = {TABLE_EPSILON:g}."
+            f" Tilt does so where the price, e^(−ε)·h, is at most {Tilt().insurance:g} (see docs/theory.md)."
+            " At level retained all five arms may have been the old decision. Tilt insures them all from"
+            f" ε = {all_insured_from():.2f} on, with the same bound.",
         ],
         {"dependent-requests": picture_of_dependent_requests(rows)},
         [_table_of_settings(rows), _table_at_the_papers_noise(run)],
@@ -136,60 +142,37 @@ def picture_of_dependent_requests(rows: Sequence[Row]) -> "Figure":
     return picture_of_panels([panels[:2], panels[2:]], title=title, note=note)
 
 
-def _paragraphs(rows: Sequence[Row]) -> list[str]:
-    def shown(method: str) -> str:
-        each = [only(rows_of(rows, *s), method=method, epsilon=TABLE_EPSILON) for s in SHOWN]
-        values = [f"{row['suboptimality']:.4f}" for row in each]
-        return f"{', '.join(values[:-1])} and {values[-1]}"
-
-    return [
-        "The picture compares all methods at the same exact (ε, δ), δ = 10⁻⁵. The same number of records of"
-        " the best arm is deleted: of anyone, those with the lowest rewards, records with twice the arm's"
-        " mean (the mean of all its records stays the same), or those with the highest rewards."
-        f" At ε = {TABLE_EPSILON:g}, tilt has {shown('tilt')}, rollback {shown('rollback')}, the centred"
-        f" Gaussian {shown('centred_gaussian')}; no deletion has {shown('oracle').split(',')[0]}.",
-        "The insured bound is that of tilt where its reference gives both arms that may have been the old"
-        " decision, the requested arm and the best of the others, at least h = (1−δ)/(1+e^ε). Then the old"
-        " decision is kept with probability 1 − h, whoever asks, and the excess over no deletion is at most h"
-        f" times the largest gap: {insured_excess(TABLE_EPSILON):.4f} at ε = {TABLE_EPSILON:g}. Tilt does so"
-        f" where the price, e^(−ε)·h, is at most {Tilt().insurance:g} (see docs/theory.md). At level retained"
-        " all five arms may have been the old decision; from"
-        f" ε = {all_insured_from():.2f} on tilt insures them all, and the bound is the same. At"
-        f" ε = {TABLE_EPSILON:g} it has {shown('tilt retained')}.",
-    ]
-
-
 def _table_of_settings(rows: Sequence[Row]) -> Table:
     """All settings at one ε: every method, and the insured bound."""
-    lines: list[list[object]] = []
-    for setting in SETTINGS:
-        found = {row["method"]: row for row in pick(rows_of(rows, *setting), epsilon=TABLE_EPSILON)}
-        values = [loss(found[name]) for name in COMPARED_METHODS]
-        bound = f"{found['oracle']['suboptimality'] + insured_excess(TABLE_EPSILON):.5f}"
-        lines.append([*setting, *values, bound])
-    header = ["N", "deleted of the best arm", "who asks to be forgotten"]
-    header += [*map(name_of, COMPARED_METHODS), "insured bound"]
-    caption = (
-        f"Sub-optimality at (ε, δ) = ({TABLE_EPSILON:g}, 10⁻⁵), M_f, hard case; ± is one standard error."
+    chosen = [{**row, "who": row["panel"].removeprefix("M_f ")} for row in pick(rows, epsilon=TABLE_EPSILON)]
+    for row in pick(chosen, method="oracle"):
+        bound = row["suboptimality"] + insured_excess(TABLE_EPSILON)
+        chosen.append({**row, "method": "insured bound", "suboptimality": bound, "standard_error": 0.0})
+    columns = {name_of(name): {"method": name} for name in COMPARED_METHODS}
+    return table_of_rows(
+        chosen,
+        {"N": "n", "deleted of the best arm": "k", "who asks to be forgotten": "who"},
+        columns | {"insured bound": {"method": "insured bound"}},
+        loss,
+        f"Sub-optimality at (ε, δ) = ({TABLE_EPSILON:g}, 10⁻⁵), M_f, hard case; ± is one standard error.",
     )
-    return Table(header, lines, caption=caption)
 
 
 def _table_at_the_papers_noise(run: Run) -> Table:
-    cases = [(case, choice) for case in (HARD, EASY) for choice in CHOICES]
     cells = [
         run.plan.cell(
-            ("", f"{case} {choice}", "", 0.0),
-            *(BASE_N, OneArm(ARM_OF_CASE[case], BASE_K, choice), FIGURE_1_METHODS),
+            (case, who, "", 0.0),
+            *(BASE_N, OneArm(arm, BASE_K, choice), FIGURE_1_METHODS),
             protocol="sampled",
             datasets=max(run.plan.datasets // 5, 2),
         )
-        for case, choice in cases
+        for case, arm in ARM_OF_CASE.items()
+        for choice, who in CHOICES.items()
     ]
-    rows = run.evaluate(cells)
-    lines = [
-        [case, CHOICES[choice], *(loss(row) for row in pick(rows, panel=f"{case} {choice}"))]
-        for case, choice in cases
-    ]
-    caption = "The paper's methods at its noise: N = 3000, k = 80, γ = 0.5, M_f; ± is one standard error."
-    return Table(["case", "who asks to be forgotten", *map(name_of, FIGURE_1_METHODS)], lines, caption)
+    return table_of_rows(
+        run.evaluate(cells),
+        {"case": "figure", "who asks to be forgotten": "panel"},
+        {name_of(name): {"method": name} for name in FIGURE_1_METHODS},
+        loss,
+        "The paper's methods at its noise: N = 3000, k = 80, γ = 0.5, M_f; ± is one standard error.",
+    )

@@ -1,7 +1,7 @@
 """A year in which records arrive and are deleted every month, simulated with different strategies."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,10 +18,10 @@ from armnesia.paper.comparisons import with_error
 from armnesia.paper.pictures import METHOD_STYLE
 from armnesia.paper.protocol import estimated
 from armnesia.paper.section import Section, Table
-from armnesia.paper.settings import DELTA, ENVIRONMENT, Plan, Run
+from armnesia.paper.settings import DELTA, ENVIRONMENT, Run
 from armnesia.plotting.panels import Curve, Panel, picture_of_panels
 from armnesia.privacy import Budget, Level
-from armnesia.simulation import AcrossArms, FixedSample, RequestModel, Row, SeveralArms
+from armnesia.simulation import AcrossArms, FixedSample, RequestModel, SeveralArms
 from armnesia.simulation.parallel import Workers
 from armnesia.unlearners import UNLEARNERS, Rollback, Tilt, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
@@ -35,20 +35,13 @@ INITIAL_LOG, MONTHLY_LOG = (FixedSample.round_robin(n, ENVIRONMENT.n_actions) fo
 BUDGET = Budget(epsilon=1.0, delta=DELTA)
 K, K_OF_MAIN_ARM, K_OF_OTHER_ARMS = 60, 48, 3
 """Records deleted each month: in all, of the arm that most requests are about, and of each other arm."""
-
-
-def _mostly_of(arm: int) -> SeveralArms:
-    arms = range(ENVIRONMENT.n_actions)
-    return SeveralArms({other: K_OF_MAIN_ARM if other == arm else K_OF_OTHER_ARMS for other in arms})
-
-
-REQUESTS: dict[str, RequestModel] = {"hard": _mostly_of(0), "rival": _mostly_of(1), "even": AcrossArms(K)}
-"""The deletions of each month: mostly of the best arm, mostly of the second best, or of any records."""
-TITLES = {
-    "hard": "mostly people shown the best arm",
-    "rival": "mostly people shown the second-best arm",
-    "even": "anyone",
+_MOSTLY_OF_FIRST = (K_OF_MAIN_ARM, *[K_OF_OTHER_ARMS] * 4)
+REQUESTS: dict[str, RequestModel] = {
+    "hard": SeveralArms(dict(zip((0, 1, 2, 3, 4), _MOSTLY_OF_FIRST, strict=True))),
+    "rival": SeveralArms(dict(zip((1, 0, 2, 3, 4), _MOSTLY_OF_FIRST, strict=True))),
+    "even": AcrossArms(K),
 }
+"""The deletions of each month: mostly of the best arm, mostly of the second best, or of any records."""
 _BLOCK = 50
 """Data sets that are simulated together."""
 _SLOW, _SLOW_EVERY = ("gaussian", "centred_gaussian"), 10
@@ -64,36 +57,46 @@ class Strategy:
     penalty: Penalty = "retained"
 
 
-_WITH_BOTH_PENALTIES = (*_SLOW, "adaptive", "strict_adaptive", "frozen_rollback", "tilt")
-_PENALTIES: dict[str, Penalty] = {"": "retained", ", frozen": "frozen"}
+_PENALTIES: tuple[tuple[str, Penalty], ...] = (("", "retained"), (", frozen", "frozen"))
 STRATEGIES: dict[str, Strategy] = {
     "no deletion": Strategy(None, "oracle"),
     "rollback": Strategy(Rollback(), "rollback"),
     **{
         name.replace("_", " ") + ending: Strategy(UNLEARNERS[name](), name, penalty)
-        for name in _WITH_BOTH_PENALTIES
-        for ending, penalty in _PENALTIES.items()
+        for name in (*_SLOW, "adaptive", "strict_adaptive", "frozen_rollback", "tilt")
+        for ending, penalty in _PENALTIES
     },
     "tilt, share assumed": Strategy(Tilt(assumed_share=0.05, predictive="flat"), "tilt retained"),
 }
 """Rollback is retraining. With a frozen penalty, deletions would raise its penalty in their month only."""
+_TITLE = "A year of monthly deletions"
+_PARAGRAPHS = (
+    f"The log begins with {INITIAL_LOG.n} records. Every month {MONTHLY_LOG.n} come in, each arm in turn, and"
+    f" then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g}, 10⁻⁵). The arm released in"
+    f" answer is served for the month. {K_OF_MAIN_ARM} of the deleted records are of the best arm (hard) or"
+    " of the second best (rival), or every record is equally likely to be deleted (even). Which records of an"
+    " arm are deleted does not depend on their rewards.",
+    "With a retained penalty the statistics are rolled back and nothing else is kept. The gain of tilt and of"
+    " frozen rollback then lasts one release, and in the hard case the loss grows as the best arm has fewer"
+    " and fewer records. With a frozen penalty the numbers of deleted records are kept (level request_shape)."
+    " Decisions then follow the one without any deletion, whether that is better or worse. In the rival case"
+    " rollback is better: it raises the penalty of the second-best arm.",
+    "At this budget Algorithm 2 and its strict version roll back. With a frozen penalty, each month's"
+    " deletions then cost their penalty for that month only. Gaussian noise is added to all arms. Mixing"
+    " takes requests of one arm only, and imitation rollback needs another learner: they are not shown.",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class YearResult:
-    """The sub-optimality of a strategy by data set and month, and the expected changes of the served arm.
+    """Exact given each data set: `losses` (by month) are Σ p·gap, and `changes` are those of the served arm.
 
-    Both are exact given the data set: `losses` (data sets × months) are Σ p·gap, and `changes` (data sets)
-    are the expected number of changes of independent draws, Σ_t (1 − Σ_a p_{t−1}(a)·p_t(a)).
+    Changes are expected of independent draws: Σ_t (1 − Σ_a p_{t−1}(a)·p_t(a)).
     """
 
     losses: FloatArray
     changes: FloatArray
     level: Level | None
-
-
-Results = Mapping[str, Mapping[str, YearResult]]
-"""By requests and by strategy."""
 
 
 def simulate(
@@ -110,32 +113,23 @@ def simulate(
     strategies_of_blocks = [fast if block % _SLOW_EVERY else strategies for block in range(n_blocks)]
     work = partial(_simulate_block, requests, math.ceil(datasets / n_blocks))
     blocks = list(those.map(work, generators(seed, n_blocks), strategies_of_blocks))
-    return {name: _joined([block[name] for block in blocks if name in block]) for name in strategies}
-
-
-def _joined(blocks: list[YearResult]) -> YearResult:
-    losses, changes = ([getattr(block, name) for block in blocks] for name in ("losses", "changes"))
-    return YearResult(np.concatenate(losses), np.concatenate(changes), blocks[0].level)
+    years = {name: [block[name] for block in blocks if name in block] for name in strategies}
+    return {
+        name: YearResult(
+            np.concatenate([year.losses for year in each]),
+            np.concatenate([year.changes for year in each]),
+            each[0].level,
+        )
+        for name, each in years.items()
+    }
 
 
 def _simulate_block(
     requests: RequestModel, size: int, rng: np.random.Generator, strategies: Mapping[str, Strategy]
 ) -> dict[str, YearResult]:
-    initial = _draw_records(INITIAL_LOG, rng, size)
-    months = list(_draw_months(initial, requests, rng, size))
-    return {name: _apply(strategy, initial, months) for name, strategy in strategies.items()}
-
-
-def _draw_records(model: FixedSample, rng: np.random.Generator, size: int) -> ArmStatistics:
-    counts = model.draw_counts(rng, size)
-    sums = [arm.draw_sums(rng, counts[:, place]) for place, arm in enumerate(ENVIRONMENT.arms)]
-    return ArmStatistics(tuple(range(ENVIRONMENT.n_actions)), counts, np.stack(sums, axis=-1))
-
-
-def _draw_months(
-    statistics: ArmStatistics, requests: RequestModel, rng: np.random.Generator, size: int
-) -> Iterator[tuple[ArmStatistics, DeletionRequest]]:
-    """The new records of each month, and the deletion of randomly chosen records at its end."""
+    """New records each month, and the deletion of randomly chosen records at its end."""
+    statistics = initial = _draw_records(INITIAL_LOG, rng, size)
+    months = []
     for _ in range(MONTHS):
         new = _draw_records(MONTHLY_LOG, rng, size)
         statistics = statistics.merge(new)
@@ -145,7 +139,14 @@ def _draw_months(
         records = ArmStatistics(statistics.actions, deleted, deleted_ones * UNIT)
         request = DeletionRequest(records, binary=True)
         statistics = statistics.without(request)
-        yield new, request
+        months.append((new, request))
+    return {name: _apply(strategy, initial, months) for name, strategy in strategies.items()}
+
+
+def _draw_records(model: FixedSample, rng: np.random.Generator, size: int) -> ArmStatistics:
+    counts = model.draw_counts(rng, size)
+    sums = [arm.draw_sums(rng, counts[:, place]) for place, arm in enumerate(ENVIRONMENT.arms)]
+    return ArmStatistics(tuple(range(ENVIRONMENT.n_actions)), counts, np.stack(sums, axis=-1))
 
 
 def _apply(
@@ -181,30 +182,22 @@ def year_section(run: Run) -> Section:
         name: simulate(requests, run.workers, datasets=datasets, seed=plan.seed)
         for name, requests in REQUESTS.items()
     }
-    run.rows += _result_rows(plan, found)
-    title = "A year of monthly deletions"
-    return Section(title, _paragraphs(found), {"year": picture_of_year(found)}, [_table(found, datasets)])
-
-
-def _result_rows(plan: Plan, found: Results) -> list[Row]:
-    """One row per strategy and month."""
-    rows = []
+    largest = float(ENVIRONMENT.gaps.max())
     for requests, by_strategy in found.items():
         for name, year in by_strategy.items():
             for month, (value, error) in enumerate(zip(*mean_and_error(year.losses), strict=True), start=1):
                 place, n = ("year", requests, "month", month), INITIAL_LOG.n + month * MONTHLY_LOG.n
                 cell = plan.cell(place, n, AcrossArms(K), {}, epsilon=BUDGET.epsilon)
-                largest = float(ENVIRONMENT.gaps.max())
                 result = estimated(value, error, largest, len(year.losses), np.array([value]))
-                rows.append(cell.row(name, result))
-    return rows
+                run.rows.append(cell.row(name, result))
+    return Section(_TITLE, _PARAGRAPHS, {"year": picture_of_year(found)}, [_table(found, datasets)])
 
 
-def picture_of_year(found: Results) -> "Figure":
+def picture_of_year(found: Mapping[str, Mapping[str, YearResult]]) -> "Figure":
     """Sub-optimality by month; a colour for each method, a line for each penalty."""
     panels = [
         Panel(
-            f"Who asks: {TITLES[requests]}",
+            f"Requests: {requests}",
             *("month", "sub-optimality (log scale)"),
             [_curve(name, year) for name, year in by_strategy.items()],
             y_log=True,
@@ -216,7 +209,7 @@ def picture_of_year(found: Results) -> "Figure":
         "Solid: penalties frozen. Dashed: penalties of the records that are left. Bands: ± 2 standard errors."
         " Each month's decision is the release that answers its deletions."
     )
-    return picture_of_panels([panels], title="A year of monthly deletions", note=note, row_height=4.5)
+    return picture_of_panels([panels], title=_TITLE, note=note, row_height=4.5)
 
 
 def _curve(name: str, year: YearResult) -> Curve:
@@ -233,35 +226,7 @@ def _shown(values: FloatArray, digits: int = 5) -> str:
     return with_error(float(value), float(error), digits)
 
 
-def _paragraphs(found: Results) -> list[str]:
-    hard, rival = (
-        {name: _shown(year.losses[:, -1]) for name, year in found[case].items()} for case in ("hard", "rival")
-    )
-    return [
-        f"The log begins with {INITIAL_LOG.n} records. Every month {MONTHLY_LOG.n} come in, each arm in turn,"
-        f" and then {K} are deleted as one request at (ε, δ) = ({BUDGET.epsilon:g}, 10⁻⁵). The"
-        f" arm released in answer is served for the month. {K_OF_MAIN_ARM} of the deleted records are of the"
-        " best arm (hard) or of the second best (rival), or every record is equally likely to be deleted"
-        " (even). Which records of an arm are deleted does not depend on their rewards.",
-        "With a retained penalty the statistics are rolled back and nothing else is kept. The gain of tilt"
-        " and of frozen rollback then lasts one release, and in the hard case the loss grows as the best"
-        f" arm has fewer and fewer records: in month {MONTHS} the sub-optimality of rollback, which is"
-        f" retraining, is {hard['rollback']}, that of tilt {hard['tilt']}. With a frozen penalty (level"
-        f" request_shape: the numbers of deleted records are kept) that of tilt is {hard['tilt, frozen']};"
-        f" without any deletion it is {hard['no deletion']}.",
-        "A frozen penalty follows the decision that would be served without any deletion, whether that is"
-        " better or worse. In the rival case the penalty of the second-best arm rises under rollback, which"
-        f" favours the best arm: in month {MONTHS} the sub-optimality of rollback is {rival['rollback']},"
-        f" that of tilt with a frozen penalty {rival['tilt, frozen']}, and without any deletion"
-        f" {rival['no deletion']}.",
-        "Algorithm 2 and its strict version roll back at this budget: with a frozen penalty, each month's"
-        " deletions then cost their penalty for that month only. Gaussian noise is added to all arms that"
-        " lose records, which here are all. Mixing takes requests of one arm only, and imitation rollback"
-        " needs another learner; they are not shown.",
-    ]
-
-
-def _table(found: Results, datasets: int) -> Table:
+def _table(found: Mapping[str, Mapping[str, YearResult]], datasets: int) -> Table:
     rows: list[list[object]] = [
         [
             *(requests, name.removesuffix(", frozen")),
