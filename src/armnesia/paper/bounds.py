@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from armnesia.paper.section import Section
 from armnesia.paper.settings import BASE_GAMMA, BASE_K, DELTA, ENVIRONMENT, METHODS, Run
 from armnesia.plotting.panels import Curve, Panel, look, picture_of_panels
 from armnesia.privacy import Budget
-from armnesia.simulation import DataModel, DistributionModel, Environment, FixedSample, OneArm, evaluate
+from armnesia.simulation import DistributionModel, Environment, FixedSample, OneArm, evaluate
 from armnesia.theory import (
+    HardInstances,
     Setting,
     bounds,
     hard_instances_distribution,
@@ -36,10 +37,9 @@ def bounds_section(run: Run) -> Section:
     """Bounds and exact values in four settings."""
     panels = bound_panels(8 if run.plan.quick else 17)
     text = (
-        "The paper's bounds, with the constants that their proofs give (upper bounds: derived, lower"
-        " bounds: with exact divergences), beside exact values. In the paper's own setting every upper"
-        " bound exceeds the largest possible loss and is vacuous; with large gaps they are not. The lower"
-        " bound is compared with exact values on the two instances of its proof."
+        "The paper's bounds, with the constants that their proofs give, beside exact values. In the paper's"
+        " own setting every upper bound exceeds the largest possible loss: it is vacuous. With large gaps"
+        " they are not. Lower bounds are compared with exact values on the two instances of their proof."
     )
     title = "The paper's bounds beside the exact sub-optimality"
     note = "Solid: exact. Dashed: upper bounds. Dotted: lower bounds."
@@ -112,25 +112,19 @@ def _large_gaps(points: int) -> Panel:
 
 def _hard_fixed(points: int) -> Panel:
     """The worse of the two instances in the proof of the lower bound under M_f."""
-    budget, nothing = Budget(epsilon=1.0, delta=DELTA), Budget(epsilon=0.0, delta=0.0)
+    budget = Budget(epsilon=1.0, delta=DELTA)
     counts = [int(n) // 4 * 4 for n in np.geomspace(40, 20_000, points)]
-
-    def upper(n: int) -> float:
-        at = Setting.fixed(counts=[n, n], deletions={0: n // 4}, budget=budget, threshold_scale=1.3)
-        return algorithm_2_bound(at)
-
-    def lower(n: int, at: Budget) -> float:
-        return lower_fixed(n=2 * n, n_arm=n, k=n // 4, epsilon=at.epsilon, delta=at.delta, form="exact").value
-
+    at = partial(Setting.fixed, budget=budget, threshold_scale=1.3)
     series = {
-        UPPER: [upper(n) for n in counts],
+        UPPER: [algorithm_2_bound(at(counts=[n, n], deletions={0: n // 4})) for n in counts],
         "rollback, exact": [worse_of_both_instances(n, n // 4, Rollback(), budget) for n in counts],
         "Algorithm 2 at (1, 10⁻⁵), exact": [
             worse_of_both_instances(n, n // 4, PAPERS, budget) for n in counts
         ],
-        "lower bound at (0, 0)": [lower(n, nothing) for n in counts],
-        LOWER: [lower(n, budget) for n in counts],
     }
+    for label, epsilon, delta in (("lower bound at (0, 0)", 0.0, 0.0), (LOWER, 1.0, DELTA)):
+        lower = partial(lower_fixed, epsilon=epsilon, delta=delta, form="exact")
+        series[label] = [lower(n=2 * n, n_arm=n, k=n // 4).value for n in counts]
     return bound_panel("The lower bound's two instances, $M_f$, k = N(a₀)/4", "N(a₀)", counts, series)
 
 
@@ -138,20 +132,15 @@ def _hard_distribution(points: int) -> Panel:
     """The same under M_d, C* = 4."""
     budget, c_star = Budget(epsilon=1.0, delta=DELTA), 4.0
     ns = [int(n) // 8 * 8 for n in np.geomspace(400, 20_000, points)]
-
-    def rollback(n: int) -> float:
-        pair = hard_instances_distribution(n=n, c_star=c_star, k=n // 16, deletion="one_arm")
-        assert pair.policies is not None  # instances under M_d have policies
-        models = [DistributionModel(n, policy) for policy in pair.policies]
-        return _worse(pair.means, models, n // 16, Rollback(), budget)
-
     at = partial(Setting.distribution, n_actions=2, c_star=c_star, budget=budget)
-    lower = partial(
-        lower_distribution, c_star=c_star, deletion="one_arm", form="exact", epsilon=1.0, delta=DELTA
-    )
+    proof: dict[str, Any] = {"c_star": c_star, "deletion": "one_arm"}
+    lower = partial(lower_distribution, **proof, form="exact", epsilon=1.0, delta=DELTA)
+    pairs = [hard_instances_distribution(n=n, k=n // 16, **proof) for n in ns]
     series = {
         UPPER: [algorithm_2_bound(at(n=n, deletions={0: n // 16})) for n in ns],
-        "rollback, exact": [rollback(n) for n in ns],
+        "rollback, exact": [
+            _worse(pair, n, n // 16, Rollback(), budget) for n, pair in zip(ns, pairs, strict=True)
+        ],
         LOWER: [lower(n=n, k=n // 16).value for n in ns],
     }
     return bound_panel("The lower bound's two instances, $M_d$, C* = 4, k = N/16", "N", ns, series)
@@ -159,20 +148,18 @@ def _hard_distribution(points: int) -> Panel:
 
 def worse_of_both_instances(n_arm: int, k: int, unlearner: Unlearner | None, budget: Budget) -> float:
     """The larger exact sub-optimality on the two instances of the lower bound's proof under M_f."""
-    means = hard_instances_fixed(n_arm=n_arm, k=k).means
-    return _worse(means, [FixedSample((n_arm, n_arm))] * 2, k, unlearner, budget)
+    return _worse(hard_instances_fixed(n_arm=n_arm, k=k), 2 * n_arm, k, unlearner, budget)
 
 
-def _worse(
-    means: Sequence[Sequence[float]],
-    models: Sequence[DataModel],
-    k: int,
-    unlearner: Unlearner | None,
-    budget: Budget,
-) -> float:
+def _worse(pair: HardInstances, n: int, k: int, unlearner: Unlearner | None, budget: Budget) -> float:
+    policies = pair.policies or (None, None)
     return max(
-        evaluate(Environment.bernoulli(each), model, OneArm(0, k), unlearner, budget).suboptimality
-        for each, model in zip(means, models, strict=True)
+        evaluate(
+            Environment.bernoulli(means),
+            DistributionModel(n, policy) if policy else FixedSample((n // 2, n // 2)),
+            *(OneArm(0, k), unlearner, budget),
+        ).suboptimality
+        for means, policy in zip(pair.means, policies, strict=True)
     )
 
 

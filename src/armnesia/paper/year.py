@@ -1,7 +1,7 @@
 """A year in which records arrive and are deleted every month, simulated with different strategies."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,14 +14,14 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import UNIT
 from armnesia.learners import LCB
-from armnesia.paper.comparisons import with_error
+from armnesia.paper.comparisons import pick, with_error
 from armnesia.paper.pictures import METHOD_STYLE
 from armnesia.paper.protocol import estimated
 from armnesia.paper.section import Section, Table
 from armnesia.paper.settings import DELTA, ENVIRONMENT, Run
-from armnesia.plotting.panels import Curve, Panel, picture_of_panels
+from armnesia.plotting.panels import Panel, curves_of, picture_of_panels
 from armnesia.privacy import Budget, Level
-from armnesia.simulation import AcrossArms, FixedSample, RequestModel, SeveralArms
+from armnesia.simulation import AcrossArms, FixedSample, RequestModel, Row, SeveralArms
 from armnesia.simulation.parallel import Workers
 from armnesia.unlearners import UNLEARNERS, Rollback, Tilt, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
@@ -183,42 +183,41 @@ def year_section(run: Run) -> Section:
         for name, requests in REQUESTS.items()
     }
     largest = float(ENVIRONMENT.gaps.max())
-    for requests, by_strategy in found.items():
-        for name, year in by_strategy.items():
-            for month, (value, error) in enumerate(zip(*mean_and_error(year.losses), strict=True), start=1):
-                place, n = ("year", requests, "month", month), INITIAL_LOG.n + month * MONTHLY_LOG.n
-                cell = plan.cell(place, n, AcrossArms(K), {}, epsilon=BUDGET.epsilon)
-                result = estimated(value, error, largest, len(year.losses), np.array([value]))
-                run.rows.append(cell.row(name, result))
-    return Section(_TITLE, _PARAGRAPHS, {"year": picture_of_year(found)}, [_table(found, datasets)])
+    rows = [
+        plan.cell(
+            ("year", requests, "month", month),
+            *(INITIAL_LOG.n + month * MONTHLY_LOG.n, AcrossArms(K), {}),
+            epsilon=BUDGET.epsilon,
+        ).row(name, estimated(value, error, largest, len(year.losses), np.array([value])))
+        for requests, by_strategy in found.items()
+        for name, year in by_strategy.items()
+        for month, (value, error) in enumerate(zip(*mean_and_error(year.losses), strict=True), start=1)
+    ]
+    run.rows += rows
+    return Section(_TITLE, _PARAGRAPHS, {"year": picture_of_year(rows)}, [_table(found, datasets)])
 
 
-def picture_of_year(found: Mapping[str, Mapping[str, YearResult]]) -> "Figure":
+def picture_of_year(rows: Sequence[Row]) -> "Figure":
     """Sub-optimality by month; a colour for each method, a line for each penalty."""
+    looks = {}
+    for name, strategy in STRATEGIES.items():
+        line = "-" if strategy.penalty == "frozen" else (0, (5, 2))
+        label = f"{name}, retained" if f"{name}, frozen" in STRATEGIES else name
+        looks[name] = label, {**METHOD_STYLE[strategy.style][1], "linestyle": line}
     panels = [
         Panel(
             f"Requests: {requests}",
             *("month", "sub-optimality (log scale)"),
-            [_curve(name, year) for name, year in by_strategy.items()],
+            curves_of(pick(rows, panel=requests), "x", looks),
             y_log=True,
             scale_group="",
         )
-        for requests, by_strategy in found.items()
+        for requests in REQUESTS
     ]
     note = (
         "Solid: penalties frozen. Dashed: penalties of the records that are left. Bands: ± 2 standard errors."
-        " Each month's decision is the release that answers its deletions."
     )
     return picture_of_panels([panels], title=_TITLE, note=note, row_height=4.5)
-
-
-def _curve(name: str, year: YearResult) -> Curve:
-    strategy = STRATEGIES[name]
-    line = "-" if strategy.penalty == "frozen" else (0, (5, 2))
-    label = f"{name}, retained" if f"{name}, frozen" in STRATEGIES else name
-    values, errors = (each.tolist() for each in mean_and_error(year.losses))
-    shown = {**METHOD_STYLE[strategy.style][1], "linestyle": line}
-    return Curve(label, range(1, MONTHS + 1), values, errors, shown)
 
 
 def _shown(values: FloatArray, digits: int = 5) -> str:
