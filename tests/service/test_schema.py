@@ -21,6 +21,8 @@ from tests.databases import Place
 from tests.service.certificates import processor
 from tests.service.servers import Served, fill, serving_existing
 
+pytestmark = pytest.mark.slow  # the promise tests read and refuse on every route quickly
+
 CHECKS: Any = [
     not_a_server_error,
     status_code_conformance,

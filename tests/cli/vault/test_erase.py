@@ -15,6 +15,8 @@ from armnesia.core.errors import VaultError
 from armnesia.logs.erasing import FileSwap, parquet_eraser
 from tests.cli.examples import COLUMNS, USER_COLUMN, contents, write_clicks
 
+pytestmark = pytest.mark.slow  # the promise tests go the main ways quickly
+
 SOURCE = ("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN)
 
 

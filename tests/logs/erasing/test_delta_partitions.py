@@ -13,7 +13,7 @@ import pytest
 from armnesia.logs.erasing import People, SourceState
 from tests.logs.erasing.stores import DeltaStore
 
-pytestmark = pytest.mark.slow  # test_every_kind.py and tests/promises erase every kind quickly
+pytestmark = pytest.mark.slow  # tests/promises erase every kind quickly
 
 PEOPLE = People.named(["ann"])
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {

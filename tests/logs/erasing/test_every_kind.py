@@ -26,6 +26,8 @@ from tests.logs.erasing.stores import (
     needles,
 )
 
+pytestmark = pytest.mark.slow  # tests/promises erase every kind quickly
+
 
 def of(people: Sequence[str], rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row[0] in people]

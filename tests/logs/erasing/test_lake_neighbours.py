@@ -28,7 +28,7 @@ from tests.logs.erasing.stores import (
     tuples,
 )
 
-pytestmark = pytest.mark.slow  # test_every_kind.py and tests/promises erase every kind quickly
+pytestmark = pytest.mark.slow  # tests/promises erase every kind quickly
 
 ERASED = [name_of(1), name_of(2)]
 PEOPLE = People.named(ERASED)

@@ -23,6 +23,8 @@ from armnesia.logs.erasing import ErasurePlan, People, SourceState, file_swaps, 
 from armnesia.logs.erasing.eraser import SourceEraser
 from armnesia.logs.erasing.parquet_rewriting import write_without
 
+pytestmark = pytest.mark.slow  # tests/promises erase every kind quickly
+
 NAMES = [f"person-{number:03}" for number in range(200)]
 TABLE = pa.table(
     {

@@ -20,6 +20,8 @@ from armnesia.logs.erasing.parquet_dictionaries import DictionaryPages, _DataFil
 from armnesia.logs.erasing.parquet_rewriting import write_without
 from tests.logs.erasing.test_parquet_files import NAMES, TABLE, eraser_of, without
 
+pytestmark = pytest.mark.slow  # tests/promises erase every kind quickly
+
 ROWS = TABLE.select(["action", "reward", "user"])
 GONE = NAMES[1]
 PEOPLE = People.named([GONE])

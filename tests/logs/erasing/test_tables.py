@@ -30,6 +30,8 @@ from tests.logs.erasing.stores import (
     needles,
 )
 
+pytestmark = pytest.mark.slow  # tests/promises erase every kind quickly
+
 PEOPLE = People.named([name_of(1)])
 ZERO = "00000000-0000-0000-0000-00000000000"
 

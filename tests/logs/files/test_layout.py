@@ -24,6 +24,8 @@ from armnesia.logs.files import layout
 from armnesia.logs.files.duckdb_engine import ScratchDatabase
 from armnesia.logs.files.formats import FORMATS, LogFiles
 
+pytestmark = pytest.mark.slow  # sorting by user is not promised
+
 N = 20_000
 OTHERS: dict[str, Any] = {
     "int8": pa.array([1, None, -128] * 2, pa.int8()),

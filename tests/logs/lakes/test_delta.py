@@ -29,6 +29,8 @@ from tests.logs.lakes.tables import (
     write_delta,
 )
 
+pytestmark = pytest.mark.slow  # the conformance table reads the same cases quickly
+
 CLICKS: Rows = {
     "action": ["A", "B", "A", "C", "B", "A"],
     "reward": [1.0, 0.25, 0.1, 0.30000000000000004, 1.0, 1 / 3],

@@ -34,6 +34,8 @@ from tests.vault.erasable_logs import (
 )
 from tests.vault.raw_vaults import dumped
 
+pytestmark = pytest.mark.slow  # the promise tests go the main ways quickly
+
 FIRST, SECOND, THIRD = (name_of(person) for person in (1, 2, 3))
 
 
