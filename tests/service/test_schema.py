@@ -21,7 +21,7 @@ from tests.databases import Place
 from tests.service.certificates import processor
 from tests.service.servers import Served, fill, serving_existing
 
-pytestmark = pytest.mark.slow  # the promise tests read and refuse on every route quickly
+pytestmark = pytest.mark.slow  # random requests to every route: CI runs them
 
 CHECKS: Any = [
     not_a_server_error,
