@@ -287,7 +287,9 @@ def test_long_texts_are_refused() -> None:
 def test_a_sum_that_is_too_large_is_refused_and_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     from armnesia.logs.tables.spark import SparkSource
 
-    monkeypatch.setattr(SparkSource, "_rounded", lambda self, number: "9000000000000000000")
+    large = "9000000000000000000 + 0 *"
+    summed = SparkSource._sum
+    monkeypatch.setattr(SparkSource, "_sum", lambda self, number: summed(self, f"{large} ({number})"))
     name, before = (
         stored({"action": ["A"] * 3, "reward": [1.0] * 3}),
         spark().conf.get("spark.sql.ansi.enabled"),
