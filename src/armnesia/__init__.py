@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Imitation,
         Learner,
     )
-    from armnesia.logs import Condition, Decisions, KeyColumn, LaidOut, Log, layout_log, read_log
+    from armnesia.logs import Condition, Decisions, KeyColumn, Log, read_log
     from armnesia.privacy import (
         Budget,
         Guarantee,
@@ -88,7 +88,7 @@ else:
         "armnesia.joining": "Joined join_metrics",
         "armnesia.learners": "KLLCB LCB LEARNERS UCB ConfidenceLearner Decision EmpiricalBernsteinLCB"
         " FrozenPenalty Greedy Imitation Learner",
-        "armnesia.logs": "Condition Decisions KeyColumn LaidOut Log layout_log read_log",
+        "armnesia.logs": "Condition Decisions KeyColumn Log read_log",
         "armnesia.privacy": "Budget Guarantee JointLoss Level PrivacyCurve calibrate composed_delta"
         " hockey_stick privacy_curve smallest_epsilon split_budget",
         "armnesia.simulation.sweep": "Sweep sweep",

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.logs import rules
+from armnesia.logs import refusals
 
 
 class IfPresent(Enum):
@@ -57,7 +57,7 @@ class Columns:
             resolved = replace(self, user=name if free else None)
         for role, name in resolved.named().items():
             if name not in available:
-                raise rules.missing_column(role, name, available)
+                raise refusals.missing_column(role, name, available)
         return resolved
 
     def check_keys(self, names: Sequence[str]) -> None:
@@ -86,7 +86,7 @@ class Columns:
 
     def described(self, role: str) -> str:
         """Name a column in a message."""
-        return rules.described(role, self.named()[role])
+        return refusals.described(role, self.named()[role])
 
 
 _PEOPLE = "user person customer client account member player visitor subscriber patient contact profile"
@@ -103,12 +103,3 @@ def likely_user_columns(names: Iterable[str]) -> list[str]:
     ['User_ID', 'customerId', 'distinct_id']
     """
     return [name for name in names if re.sub(r"[\W_]", "", name).lower() in _USER_COLUMNS]
-
-
-def quoted(name: str) -> str:
-    """Quote an identifier for SQL.
-
-    >>> print(quoted('my "own" table'))
-    "my ""own"" table"
-    """
-    return '"' + name.replace('"', '""') + '"'

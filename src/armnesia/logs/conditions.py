@@ -8,20 +8,18 @@ number is compared with whatever reads as a number, and a text with the text by 
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import LARGEST_EXACT
 from armnesia.core.messages import listed, shown
-from armnesia.logs import rules
-from armnesia.logs.limits import LONGEST_TEXT, is_longer
-from armnesia.logs.values import label_text
+from armnesia.logs import refusals
+from armnesia.logs.values import LONGEST_TEXT, NUMERAL, TRUE_OR_FALSE, is_longer, label_text, number_of
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -31,25 +29,20 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-OPERATORS = (*_COMPARISONS, "in")
-NUMERAL = "([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?"
-NUMBER = f" *[+-]?({NUMERAL}|inf|infinity|nan) *"
-"""The texts that read as a number, in regular expressions of Python and DuckDB, in any case of letters."""
-
-_TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
-_NUMBER, _LITERAL_NUMBER = (
-    re.compile(pattern, re.IGNORECASE | re.ASCII) for pattern in (NUMBER, f"[+-]?{NUMERAL}")
-)
+IS_NOT_NULL = "is not null"
+OPERATORS = (*_COMPARISONS, "in", IS_NOT_NULL)
+_LITERAL_NUMBER = re.compile(f"[+-]?{NUMERAL}", re.IGNORECASE | re.ASCII)
 _MOST_DIGITS = 300
 """More than any number that is compared has; Python refuses to read very long integers."""
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _CONDITION = re.compile(
     r"""\s* (?: "(?P<quoted>(?:[^"]|"")+)" | (?P<name>[^"'=<>!()\s](?:[^"'=<>!()]*?[^"'=<>!()\s])?) )
-    (?: \s* (?P<operator><=|>=|!=|=|<|>) (?P<value>.*) | (?:\s+|(?<="))in \s* \((?P<list>.*)\) \s* )""",
-    re.VERBOSE | re.DOTALL,
+    (?: \s* (?P<operator><=|>=|!=|=|<|>) (?P<value>.*) | (?:\s+|(?<="))in \s* \((?P<list>.*)\) \s*
+    | (?:\s+|(?<="))(?P<present>is\s+not\s+null) \s* )""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _LITERAL = re.compile(r"""\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^'",]*?))\s*(,|$)""", re.DOTALL)
-_EXPECTED = "a condition such as country = DE, age >= 18 or page in (home, cart)"
+_EXPECTED = "a condition such as country = DE, age >= 18, page in (home, cart) or reward is not null"
 
 
 @dataclass(frozen=True)
@@ -67,7 +60,7 @@ class Condition:
     column: str
     operator: str
     values: tuple[str | float, ...]
-    """All numbers, or all texts; only `in` takes several."""
+    """All numbers, or all texts; only `in` takes several, and `is not null` takes none."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.column, str) and self.column):
@@ -77,10 +70,10 @@ class Condition:
                 f"the operator of a condition must be one of {' '.join(OPERATORS)}; got {self.operator!r}"
             )
         values = self.values if isinstance(self.values, tuple | list) else (self.values,)
-        if not values or (len(values) > 1 and self.operator != "in"):
+        if len(values) != {"in": max(len(values), 1), IS_NOT_NULL: 0}.get(self.operator, 1):
+            needed = {"in": "at least one value", IS_NOT_NULL: "no value"}.get(self.operator, "one value")
             raise InvalidInputError(
-                f"a condition on {self.column!r} by {self.operator} needs"
-                f" {'at least one value' if self.operator == 'in' else 'one value'}; got {len(values)}"
+                f"a condition on {self.column!r} by {self.operator} needs {needed}; got {len(values)}"
             )
         if len({isinstance(value, str) for value in values}) > 1:
             raise InvalidInputError(
@@ -98,7 +91,7 @@ class Condition:
                 )
             return value
         number = (
-            _number_of(value) if isinstance(value, np.number | np.bool_ | int | float | Decimal) else None
+            number_of(value) if isinstance(value, np.number | np.bool_ | int | float | Decimal) else None
         )
         if number is None or not math.isfinite(number):
             raise InvalidInputError(
@@ -127,6 +120,8 @@ class Condition:
         if found is None:
             raise InvalidInputError(f"where must be {_EXPECTED}; got {shown(text)}")
         name = found["name"] or found["quoted"].replace('""', '"')
+        if found["present"] is not None:
+            return cls(name, IS_NOT_NULL, ())
         if found["list"] is not None:
             return cls(name, "in", tuple(_literals(found["list"], text)))
         if found["operator"] == "=" and found["value"].startswith("="):
@@ -142,49 +137,43 @@ class Condition:
     @property
     def compares_numbers(self) -> bool:
         """Whether it compares with numbers, not with texts."""
-        return not isinstance(self.values[0], str)
+        return bool(self.values) and not isinstance(self.values[0], str)
 
-    def holds(self, values: list[Any], positions: Sequence[int]) -> BoolArray:
-        """Tell which values of the column satisfy it; refuse one that is no number where a number is needed.
+    def is_satisfied(self, value: Any) -> bool | None:
+        """Whether a value satisfies it; None for one that is no number where a number is needed.
 
-        >>> Condition.parse("age > 17").holds([18, "17.5", None, float("nan"), 3], range(5))
-        array([ True,  True, False, False, False])
+        >>> [Condition.parse("age > 17").is_satisfied(value) for value in (18, "17.5", None, "old")]
+        [True, True, False, None]
         """
         if not self.compares_numbers:
-            return self._texts_hold(rules.label_texts(values, self.described, positions))
-        numbers = list(map(_number_of, values))
-        if None in numbers:
-            rows = [row for row, number in enumerate(numbers) if number is None]
-            raise self.no_numbers((positions[row], label_text(values[row])) for row in rows)
-        found = np.array(numbers, dtype=np.float64)
-        if self.operator == "in":
-            return np.isin(found, np.array(self.values, dtype=np.float64))
-        compared = _COMPARISONS[self.operator](found, self.values[0])
-        return np.asarray(compared & ~np.isnan(found), dtype=np.bool_)
+            text = label_text(value)
+            return text is not None and (self.operator == IS_NOT_NULL or self._compares(text))
+        number = number_of(value)
+        return number if number is None else not math.isnan(number) and self._compares(number)
 
-    def _texts_hold(self, texts: list[str | None]) -> BoolArray:
+    def _compares(self, value: Any) -> bool:
         if self.operator == "in":
-            chosen = set(self.values)
-            return np.array([text in chosen for text in texts], dtype=np.bool_)
-        compare, (value,) = _COMPARISONS[self.operator], self.values
-        return np.array([text is not None and compare(text, value) for text in texts], dtype=np.bool_)
+            return value in self.values
+        return bool(_COMPARISONS[self.operator](value, self.values[0]))
 
     @property
     def described(self) -> str:
         """Name the column in a message."""
-        return rules.described("where", self.column)
+        return refusals.described("where", self.column)
 
-    def no_numbers(self, offences: rules.Offences, described: str | None = None) -> InvalidLogError:
+    def no_numbers(self, offences: refusals.Offences, described: str | None = None) -> InvalidLogError:
         """Refuse values that cannot be compared with a number; `described` names their column."""
         number = label_text(self.values[0])
         return InvalidLogError(
             f"{described or self.described} must hold numbers to be compared with {number};"
-            f" got {rules.at_rows(offences)}: put {number} in quotes to compare it as text"
+            f" got {refusals.at_rows(offences)}: put {number} in quotes to compare it as text"
         )
 
     def __str__(self) -> str:
         name = self.column if _PLAIN_NAME.fullmatch(self.column) else _quoted(self.column, '"')
         written = [_quoted(v, "'") if isinstance(v, str) else str(label_text(v)) for v in self.values]
+        if not written:
+            return f"{name} {self.operator}"
         value = f"({', '.join(written)})" if self.operator == "in" else written[0]
         return f"{name} {self.operator} {value}"
 
@@ -206,41 +195,6 @@ def conditions(where: Where | None) -> tuple[Condition, ...]:
     if not isinstance(where, Iterable):
         raise InvalidInputError(f"where must be {_EXPECTED}; got {where!r}")
     return tuple(map(Condition.parse, where))
-
-
-def rows_that_satisfy(
-    where: Sequence[Condition], columns: Mapping[str, Sequence[Any]], positions: Sequence[int]
-) -> list[int]:
-    """The places of the rows that satisfy all conditions; a condition sees the rows that the last one left.
-
-    >>> rows_that_satisfy(conditions("b < 5"), {"a": ["x", "x"], "b": [7, 3]}, range(2))
-    [1]
-    >>> where = conditions(["a = x", "b < 5"])
-    >>> rows_that_satisfy(where, {"a": ["x", "y", "x"], "b": [3, "no number", 7]}, range(3))
-    [0]
-    """
-    places = list(range(len(positions)))
-    for condition in where:
-        column = columns[condition.column]
-        held = condition.holds([column[place] for place in places], [positions[place] for place in places])
-        places = [place for place, holds in zip(places, held.tolist(), strict=True) if holds]
-    return places
-
-
-def _number_of(value: Any) -> float | None:
-    """The number that a value reads as; NaN where it is missing, None where it is no number."""
-    plain = value.item() if isinstance(value, np.bool_ | np.number) else value
-    if isinstance(plain, int | float | Decimal):  # booleans too
-        try:
-            return float(plain)
-        except OverflowError:  # an integer beyond every float
-            return math.inf if plain > 0 else -math.inf
-    text = label_text(plain)
-    if text is None:
-        return math.nan
-    if text.lower() in _TRUE_OR_FALSE:
-        return _TRUE_OR_FALSE[text.lower()]
-    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def _literals(text: str, condition: str) -> list[str | float]:
@@ -272,8 +226,8 @@ def _bare(text: str, condition: str) -> str | float:
             f"a missing value satisfies no condition; got {shown(condition)}: put {text} in quotes to compare"
             " with that text"
         )
-    if text.lower() in _TRUE_OR_FALSE:
-        return _TRUE_OR_FALSE[text.lower()]
+    if text.lower() in TRUE_OR_FALSE:
+        return TRUE_OR_FALSE[text.lower()]
     if _LITERAL_NUMBER.fullmatch(text):
         whole = text.lstrip("+-").isdecimal() and len(text) < _MOST_DIGITS
         return int(text) if whole else float(text)

@@ -1,9 +1,10 @@
-"""What a value of a source means: which values are missing, and the text by which labels and rows are known.
+"""What a value of a log means: which values are missing, and the text by which labels are known.
 
-The text is the same for the same value in a CSV or Parquet file, a dataframe or a table.
-`files/duckdb_values.py` has the same rules in SQL; the tests compare the two, type by type.
+The same value has the same text in every kind of source. `sql.py` has these rules in SQL; the conformance
+tests compare the two, type by type.
 """
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
@@ -14,14 +15,17 @@ import numpy as np
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import LARGEST_EXACT
 
+LONGEST_TEXT = 1 << 16
+"""The most bytes of a name that a vault takes, and of a text that a condition compares with."""
+NUMERAL = "([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?"
+NUMBER = f" *[+-]?({NUMERAL}|inf|infinity|nan) *"
+"""The texts that read as a number, in regular expressions of all engines, in any case of letters."""
+_NUMBER = re.compile(NUMBER, re.IGNORECASE | re.ASCII)
+TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
 _BYTE_TEXTS = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in "\"'\\" else f"\\x{byte:02X}" for byte in range(256)
 ]
 """The text of each byte of binary data, as DuckDB writes it."""
-
-
-class DecimalAsWritten(Decimal):
-    """A decimal whose text keeps the zeros at its end, as in vaults made before `plain_decimals`."""
 
 
 def is_missing(value: Any) -> bool:
@@ -49,8 +53,8 @@ def label_text(value: Any) -> str | None:
 
     >>> label_text("007"), label_text(7), label_text(7.0), label_text(7.5), label_text(True)
     ('007', '7', '7', '7.5', 'True')
-    >>> label_text(Decimal("1.50")), label_text(Decimal("-0.0")), label_text(DecimalAsWritten("1.50"))
-    ('1.5', '0', '1.50')
+    >>> label_text(Decimal("1.50")), label_text(Decimal("-0.0"))
+    ('1.5', '0')
     >>> label_text(time(23, 59, 59, 500_000)), label_text(b"ann"), label_text(float("nan"))
     ('23:59:59.5', 'ann', None)
     """
@@ -62,21 +66,21 @@ def label_text(value: Any) -> str | None:
                 "an integer that is a name, an id or an action must have at most 4,300 digits; got more"
             ) from None
     plain = plain_times(value).tolist() if isinstance(value, np.generic | np.ndarray) else value
-    if isinstance(plain, list | tuple | dict):
-        return str(plain)
     if is_missing(plain):
         return None
     match plain:
         case float():
             text = str(int(plain)) if plain.is_integer() and abs(plain) < LARGEST_EXACT else str(plain)
-        case DecimalAsWritten():
-            text = format(_without_point(plain), "f")
         case Decimal():
-            text = _without_zeros(format(_without_point(plain), "f"))
+            whole = plain.is_finite() and plain == plain.to_integral_value()
+            text = str(int(plain)) if whole else _without_zeros(format(plain, "f"))
         case datetime():
-            text = _moment_text(plain)
+            zone = "" if plain.tzinfo is None else "+00:00"
+            local = plain if plain.tzinfo is None else plain.astimezone(UTC).replace(tzinfo=None)
+            text = _without_zeros(str(local)) + zone
         case time():
-            text = _clock_text(plain)
+            clock = str(plain.replace(tzinfo=None))  # without a date it cannot go to UTC
+            text = _without_zeros(clock) + str(plain).removeprefix(clock)
         case timedelta():  # the text of a subclass, such as pandas', differs
             text = str(timedelta(plain.days, plain.seconds, plain.microseconds))
         case bytes() | bytearray() | memoryview():
@@ -84,6 +88,25 @@ def label_text(value: Any) -> str | None:
         case _:
             text = str(plain)
     return text
+
+
+def number_of(value: Any) -> float | None:
+    """The number that a value reads as, whatever its type; NaN where it is missing, None where it is none.
+
+    >>> number_of(" 1e3 "), number_of(True), number_of("ann")
+    (1000.0, 1.0, None)
+    """
+    plain = value.item() if isinstance(value, np.bool_ | np.number) else value
+    if isinstance(plain, int | float | Decimal):  # booleans too
+        try:
+            return float(plain)
+        except OverflowError:  # an integer beyond every float
+            return float("inf") if plain > 0 else float("-inf")
+    text = label_text(plain)
+    if text is None:
+        return float("nan")
+    found = TRUE_OR_FALSE.get(text.lower())
+    return found if found is not None or not _NUMBER.fullmatch(text) else float(text)
 
 
 def plain_times(values: Any) -> Any:
@@ -109,19 +132,10 @@ def python_values(column: Any, what: str) -> list[Any]:
             values = getattr(plain, method)()
             break
     else:
-        values = list(plain) if isinstance(plain, Iterable) else plain
+        values = list(plain) if isinstance(plain, Iterable) and not isinstance(plain, str) else plain
     if not isinstance(values, list):
         raise InvalidInputError(f"{what} must be an array or a list, with one value per row; got {column!r}")
     return values
-
-
-def with_decimals_as_written(values: list[Any]) -> list[Any]:
-    """Mark the decimals among the values of a column; everything else stays.
-
-    >>> [label_text(value) for value in with_decimals_as_written([Decimal("2.50"), 2.5, None])]
-    ['2.50', '2.5', None]
-    """
-    return [DecimalAsWritten(value) if isinstance(value, Decimal) else value for value in values]
 
 
 def sorted_if_comparable(labels: Iterable[Any]) -> list[Any]:
@@ -155,68 +169,15 @@ def arm_of_text(actions: Sequence[Hashable]) -> dict[str, int]:
     return arm_of
 
 
-def storable_labels(labels: Iterable[Any]) -> list[str | int | bool]:
-    """Turn labels of a source into labels that JSON can hold, distinct and sorted if they can be compared.
+def is_longer(text: str | None, most: int = LONGEST_TEXT) -> bool:
+    """Tell whether a text has more than so many bytes in UTF-8.
 
-    Whole numbers and booleans stay what they are; everything else becomes its text.
-
-    >>> storable_labels(["B", "A"]), storable_labels([np.int64(2), 3.0]), storable_labels([0.5, True])
-    (['A', 'B'], [2, 3], ['0.5', True])
+    >>> is_longer("abcd", 3), is_longer("äöü", 3), is_longer(None, 3)
+    (True, True, False)
     """
-    return sorted_if_comparable(dict.fromkeys(map(_storable_label, labels)))
-
-
-def _storable_label(value: Any) -> str | int | bool:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, bool):
-        return plain
-    text = str(label_text(plain))
-    whole = isinstance(plain, int | float | Decimal) and text.removeprefix("-").isdecimal()
-    return int(text) if whole else text
-
-
-def sized(text: str | None) -> str:
-    """Put the length before a text, so that texts can be joined without ambiguity.
-
-    >>> sized("ab") + sized(None) + sized("")
-    '2:ab-0:'
-    """
-    return "-" if text is None else f"{len(text)}:{text}"
-
-
-def heading(reward: str, others: Iterable[str]) -> str:
-    """Begin the text of a whole row: the names of its columns, the reward's first, the others sorted.
-
-    >>> heading("clicked", ["user", "arm"])
-    '7:clicked3:arm4:user;'
-    """
-    return "".join(map(sized, [reward, *sorted(others)])) + ";"
-
-
-def joined_texts(columns: Sequence[Sequence[Any]]) -> list[str]:
-    """Write each row's values one after another, each with its length.
-
-    >>> joined_texts([["A", "B"], [7, None]])
-    ['1:A1:7', '1:B-']
-    """
-    sizes = [[sized(label_text(value)) for value in column] for column in columns]
-    return list(map("".join, zip(*sizes, strict=True)))
-
-
-def _without_point(value: Decimal) -> Decimal:
-    whole = value.is_finite() and value == value.to_integral_value()
-    return Decimal(int(value)) if whole else value
-
-
-def _moment_text(moment: datetime) -> str:
-    zone = "" if moment.tzinfo is None else "+00:00"
-    local = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    return _without_zeros(str(local)) + zone
-
-
-def _clock_text(clock: time) -> str:
-    local = str(clock.replace(tzinfo=None))
-    return _without_zeros(local) + str(clock).removeprefix(local)  # without a date it cannot go to UTC
+    if text is None or 4 * len(text) <= most:  # a character has at most four bytes
+        return False
+    return len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most
 
 
 def _without_zeros(text: str) -> str:

@@ -8,14 +8,14 @@ from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidInputError, UndeclaredActionsWarning
 from armnesia.core.messages import listed
 from armnesia.core.units import checked_reward_range
-from armnesia.logs.columns import IF_PRESENT
-from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.frames.source import ArraySource
-from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.arrays import ArraySource, as_mapping
+from armnesia.logs.columns import IF_PRESENT, Columns
+from armnesia.logs.conditions import Where
+from armnesia.logs.counting import actions_of, check_tallies, summed
+from armnesia.logs.keys import KeyColumn
 from armnesia.logs.log import Log
-from armnesia.logs.opening import open_source
-from armnesia.logs.propensities import warn_of_propensities
-from armnesia.logs.source import Source
+from armnesia.logs.remarks import warn_of_propensities
+from armnesia.logs.source import Source, open_source
 
 _MANY = 100
 """More actions than any log is likely to have."""
@@ -35,14 +35,13 @@ def read_log(
 ) -> Log:
     """Read logged decisions, check every row, and refuse a log with a wrong one.
 
-    `source` is a dataframe (pandas, polars eager or lazy, pyarrow, anything narwhals supports), a mapping
-    of columns, the `bandit_feedback` of the Open Bandit Pipeline, the path of CSV or Parquet files (globs
-    allowed), which are not loaded but aggregated by DuckDB, a Delta or Iceberg table, `delta:PATH` or
-    `iceberg:CATALOG.NAMESPACE.TABLE`, read in the same way, a table of Spark, `spark:CATALOG.DATABASE.TABLE`,
-    which adds it up itself, or the URL of an SQLite or PostgreSQL database, with a `table`. `action`,
-    `reward` and `user` name its columns; `user` is by default the column named `user`, if there is one, and
-    None for no user column. Without a source they are the arrays themselves; `columns` are further arrays by
-    name, for `Log.by` and `where`.
+    `source` is the path of CSV or Parquet files (a folder, or a glob), a dataframe (pandas, polars eager or
+    lazy, whatever gives an Arrow stream), a mapping of columns, the `bandit_feedback` of the Open Bandit
+    Pipeline, a Delta or Iceberg table, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`, a table of Spark,
+    `spark:CATALOG.DATABASE.TABLE`, or the URL of an SQLite or PostgreSQL database, with a `table`. Rows stay
+    where they are, and are added up there. `action`, `reward` and `user` name the columns; `user` is by
+    default the column named `user`, if there is one, and None for no user column. Without a source they are
+    the arrays themselves; `columns` are further arrays by name, for `Log.by` and `where`.
 
     `where` is a condition that a row must satisfy to be read, or several: "country = DE", "age >= 18",
     "page in (home, cart)"; see `Condition`. Other rows are not checked.
@@ -61,17 +60,19 @@ def read_log(
     """
     reward_range = checked_reward_range(reward_range)
     declared = None if actions is None else checked_actions(actions)
-    named = {"action": action, "reward": reward, "user": user, "table": table}
-    if source is None:
-        opened: Source = _open_arrays(**named, columns=columns)
-        chosen = conditions(where)
-        opened = opened.filtered(chosen) if chosen else opened
-    elif columns is None:
-        opened = open_source(source, **named, where=where, whole_rows=False)
-    else:
+    if source is not None and columns is not None:
         raise InvalidInputError(
             f"columns are for arrays without a source, which has its own; got {listed(columns)} with one"
         )
+    in_memory = as_mapping(source)
+    if source is None:
+        if table is not None:
+            raise InvalidInputError(f"table needs the URL of a database as the source; got {table!r}")
+        opened: Source = ArraySource.of_arrays(action, reward, user, columns or {}, where)
+    elif isinstance(in_memory, Mapping):
+        opened = ArraySource.at(in_memory, Columns(action, reward, user), table).filtered(where)
+    else:
+        opened = open_source(source, action=action, reward=reward, user=user, table=table, where=where)
     return read_opened(opened, declared, reward_range, stacklevel=3)
 
 
@@ -91,38 +92,18 @@ def read_opened(
     >>> read_opened(source, ("A", "B"), (0.0, 1.0))
     <Log of 1 row, actions 'A', 'B', reward_range (0.0, 1.0), without users>
     """
-    log = opened.read(declared or opened.declared_actions, reward_range)
+    found = opened.tallies(reward_range)
+    actions = declared or opened.declared_actions or (actions_of(opened, found) if found else ())
+    check_tallies(opened, found, actions, reward_range)
+    log = Log(opened, actions, reward_range, summed(found, actions, reward_range))
     if declared is None and opened.declared_actions is None:
-        is_id = "; so many different values are probably ids, not actions" if len(log.actions) > _MANY else ""
+        is_id = "; so many different values are probably ids, not actions" if len(actions) > _MANY else ""
         warnings.warn(
-            f"the actions were taken from the log: {listed(log.actions, 10)}{is_id}; declare them with"
+            f"the actions were taken from the log: {listed(actions, 10)}{is_id}; declare them with"
             " actions=[...] (--actions), because deleting rows must not change the action set",
             UndeclaredActionsWarning,
             stacklevel=stacklevel,
         )
-    varying = opened.varying_propensity()
-    if varying is not None and by:
-        varying = opened.keyed_by(by).varying_propensity()
+    varying = opened.keyed_by(by).varying_propensity()
     warn_of_propensities(varying, stacklevel=stacklevel + 1, by_decision=bool(by))
     return log
-
-
-def _open_arrays(
-    action: Any, reward: Any, user: Any, table: str | None, columns: Mapping[str, Any] | None
-) -> ArraySource:
-    arrays = {"action": action, "reward": reward}
-    if user is not None and user is not IF_PRESENT:
-        arrays["user"] = user
-    for role, values in arrays.items():
-        if isinstance(values, str):
-            raise InvalidInputError(
-                f"{role} must be an array when there is no source; got the column name {values!r}"
-            )
-    if table is not None:
-        raise InvalidInputError(f"table needs the URL of a database as the source; got {table!r} without one")
-    taken = [name for name in columns or () if name in ("action", "reward", "user")]
-    if taken:
-        raise InvalidInputError(
-            f"columns must have other names than action, reward and user; got {taken[0]!r}"
-        )
-    return ArraySource({**arrays, **(columns or {})}, has_users="user" in arrays)

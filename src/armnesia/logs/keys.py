@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.core.arrays import IntArray
-from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
-from armnesia.logs import rules
+from armnesia.logs import refusals
 from armnesia.logs.values import label_text
 
 MOST_DECISIONS = 1_000_000
@@ -91,10 +90,23 @@ class KeyColumn:
         text = label_text(value)
         return self.interval_of(text) if self.edges and text is not None else text
 
+    def interval_sql(self, number: str) -> str:
+        """The interval of a number, in SQL; NULL where it is missing.
+
+        >>> print(KeyColumn("age", (18, 30)).interval_sql("c0"))
+        CASE WHEN c0 IS NULL OR isnan(c0) THEN NULL WHEN c0 < 18.0 THEN '<18' WHEN c0 < 30.0 THEN '18..30'
+        ELSE '>=30' END
+        """
+        *below, last = self.intervals
+        cases = " ".join(
+            f"WHEN {number} < {edge!r} THEN '{text}'" for edge, text in zip(self.edges, below, strict=True)
+        )
+        return f"CASE WHEN {number} IS NULL OR isnan({number}) THEN NULL {cases} ELSE '{last}' END"
+
     @property
     def described(self) -> str:
         """Name the column in a message."""
-        return rules.described("key", self.name) + (", which has edges," if self.edges else "")
+        return refusals.described("key", self.name) + (", which has edges," if self.edges else "")
 
     def __str__(self) -> str:
         return f"{self.name}:{_shown(self.edges)}" if self.edges else self.name
@@ -114,52 +126,6 @@ def checked_keys(keys: Iterable["str | KeyColumn"]) -> tuple[KeyColumn, ...]:
     if repeated:
         raise InvalidInputError(f"keys must be different columns; got {listed(repeated, 3)} more than once")
     return columns
-
-
-class KeyCodes(dict[Any, int]):
-    """Numbers the values of a key column in order of first appearance, by their text or interval.
-
-    >>> codes = KeyCodes(KeyColumn("age", (18, 30)))
-    >>> codes.encode([17, 44.5, 30], range(3)), codes.texts
-    (array([0, 1, 1]), ['<18', '>=30'])
-    """
-
-    def __init__(self, column: KeyColumn) -> None:
-        self.column = column
-        self.texts: list[str] = []
-
-    def __missing__(self, text: str) -> int:
-        self[text] = code = len(self.texts)
-        self.texts.append(text)
-        return code
-
-    def encode(self, values: list[Any], positions: Sequence[int]) -> IntArray:
-        """Give the code of each row's value; refuse a missing one, and one that is not a number of edges."""
-        if not self.column.edges and set(map(type, values)) == {int}:
-            numbers = np.array(values)
-            if numbers.dtype.kind == "i":  # larger ones are Python objects
-                distinct, places = np.unique(numbers, return_inverse=True)
-                return np.array([self[str(number)] for number in distinct.tolist()])[places]
-        texts = self._texts(values, positions)
-        missing = [(positions[row], None) for row, text in enumerate(texts) if text is None]
-        if missing:
-            raise missing_keys(self.column, missing)
-        return np.fromiter(map(self.__getitem__, texts), np.int64, len(texts))
-
-    def _texts(self, values: list[Any], positions: Sequence[int]) -> list[str | None]:
-        if not self.column.edges:
-            texts = rules.label_texts(values, self.column.described, positions)
-            rules.check_label_lengths(texts, self.column.described, positions)
-            return texts
-        numbers = rules.reward_numbers(values, self.column.described, positions)
-        intervals, places = self.column.intervals, np.searchsorted(self.column.edges, numbers, side="right")
-        is_number = ~np.isnan(numbers)
-        return [intervals[at] if there else None for at, there in zip(places, is_number, strict=True)]
-
-
-def missing_keys(column: KeyColumn, offences: rules.Offences) -> InvalidLogError:
-    """Refuse rows that belong to no decision."""
-    return rules.refused(rules.described("key", column.name), "must have a value in every row", offences)
 
 
 def too_many_keys(columns: Sequence[KeyColumn], number: int, at_most: int) -> InvalidInputError:

@@ -1,17 +1,14 @@
-"""Columns of propensities, by which a log shows that its actions were not chosen independently of the rows.
-
-The means of the arms are compared as if every arm had been shown to the same kind of people. That is so if
-the probability of an action was the same in every row. A log with propensities that differ among the rows of
-an action was collected by a policy that looked at the context, or that changed over time.
-"""
+"""What a log gives reason to warn of: propensities that differ, and experiments that are mixed."""
 
 import re
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 from armnesia.core.errors import ConfoundedLogWarning
 
-_NAMES = {
+EXPERIMENT = "experiment"
+"""The column of the experiment in a joined log."""
+_PROPENSITIES = {
     *("p", "prob", "probability", "pscore", "propensity", "propensities", "propensityscore"),
     *("actionprob", "actionprobability", "actionpropensity", "actionpscore"),
     *("loggingprob", "loggingprobability", "loggingpropensity", "loggedprobability", "loggedpropensity"),
@@ -33,10 +30,16 @@ def propensity_columns(names: Iterable[str]) -> list[str]:
     return [name for name in names if _is_propensity(re.sub("[^a-z]", "", str(name).lower()))]
 
 
+def _is_propensity(letters: str) -> bool:
+    return letters in _PROPENSITIES or letters.startswith(("pscore", "propensity"))
+
+
 def vary(ranges: Iterable[tuple[float | None, float | None]]) -> bool:
     """Tell whether propensities, of which the lowest and highest per action are given, differ in any action.
 
-    Values that are not probabilities are no propensities, whatever their column is called.
+    Values that are not probabilities are no propensities, whatever their column is called. The means of the
+    arms are compared as if every arm had been shown to the same kind of people; propensities that differ
+    among the rows of an action say that it was not.
 
     >>> vary([(0.2, 0.2), (0.8, 0.8)]), vary([(0.2, 0.7), (0.3, 0.8)]), vary([(0.2, 17.0)])
     (False, True, False)
@@ -45,24 +48,6 @@ def vary(ranges: Iterable[tuple[float | None, float | None]]) -> bool:
     if not all(low >= 0 and high <= 1 for low, high in known):
         return False
     return any(high - low > _TOLERANCE * high for low, high in known)
-
-
-class Ranges(dict[Hashable, tuple[float, float]]):
-    """The lowest and the highest propensity of each group of rows.
-
-    >>> ranges = Ranges()
-    >>> ranges.include("A", 0.2, 0.2)
-    >>> ranges.include("A", 0.3, None)
-    >>> ranges.include("A", 0.5, 0.7)
-    >>> ranges
-    {'A': (0.2, 0.7)}
-    """
-
-    def include(self, group: Hashable, low: float | None, high: float | None) -> None:
-        """Take what a part of a group has; None if it has none."""
-        if low is not None and high is not None:
-            lowest, highest = self.get(group, (low, high))
-            self[group] = min(lowest, low), max(highest, high)
 
 
 def warn_of_propensities(name: str | None, stacklevel: int, *, by_decision: bool = False) -> None:
@@ -81,5 +66,12 @@ def warn_of_propensities(name: str | None, stacklevel: int, *, by_decision: bool
         )
 
 
-def _is_propensity(letters: str) -> bool:
-    return letters in _NAMES or letters.startswith(("pscore", "propensity"))
+def warn_of_experiments(mixed: bool, stacklevel: int) -> None:
+    """Say that the rows of several experiments become one decision."""
+    if mixed:
+        warnings.warn(
+            f"column {EXPERIMENT!r} has several values, whose rows are mixed into one decision: choose one of"
+            f' them with where="{EXPERIMENT} = NAME" (--where), or part them by'
+            f" {EXPERIMENT} (decide --by, init --by)",
+            stacklevel=stacklevel,
+        )

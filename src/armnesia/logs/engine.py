@@ -1,0 +1,273 @@
+"""DuckDB behind two functions: one runs a statement, one streams its rows; errors are one sentence.
+
+All readings of a process share one database in memory. SQLite files are read by the same database in a child
+process: a second SQLite library in this one would drop the locks that Python's has on them, because locks of
+POSIX belong to processes.
+"""
+
+import atexit
+import importlib
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.logs.sql import used
+
+CHUNK = 50_000
+"""How many rows are read at a time, where they are read one by one."""
+_PIECE = 256
+"""How many rows become Python values at a time."""
+_SETTINGS = {
+    # Reading a file must never reach for the network to fetch an extension.
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    # Rows of people must not stay in memory, and a file that has changed must be read again.
+    "enable_external_file_cache": "false",
+    "temp_file_encryption": "true",
+    # A column of Python objects is of texts; no type is guessed from the first thousand.
+    "pandas_analyze_sample": "0",
+}
+_EXTRA_OF = {"postgres_scanner": "databases", "sqlite_scanner": "databases"}
+"""The extra with the wheel of an extension, if it is not `lakes`."""
+Row = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """What runs the statements of a reading."""
+
+    def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
+        """Run a statement and give all rows; parameters that it does not have are left out."""
+
+    def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
+        """Run a statement and give its rows in pieces, in constant memory."""
+
+    def load(self, extension: str) -> None:
+        """Load an extension, from a wheel or from where DuckDB has installed it."""
+
+
+class DuckDBConnection:
+    """A connection to the database of this process; see `connected`."""
+
+    def __init__(self, cursor: Any, source: str) -> None:
+        self.cursor, self._source = cursor, source
+
+    def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
+        """Run a statement and give all rows."""
+        with _in_words(self._source):
+            found: list[Row] = self.cursor.execute(sql, used(sql, parameters or {})).fetchall()
+            return found
+
+    def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
+        """Run a statement and give its rows in pieces."""
+        with _in_words(self._source):
+            self.cursor.execute(sql, used(sql, parameters or {}))
+            while piece := self.cursor.fetchmany(_PIECE):
+                yield piece
+
+    def load(self, extension: str) -> None:
+        """Load an extension."""
+        with _in_words(self._source):
+            _load(self.cursor, extension)
+
+
+@contextmanager
+def connected(source: str) -> Iterator[DuckDBConnection]:
+    """Lend a connection; `source` names what is read, for messages.
+
+    >>> with connected("nothing") as connection:
+    ...     connection.rows("SELECT sum(n) FROM (SELECT unnest($n) AS n)", {"n": [1, 2]})
+    [(3,)]
+    """
+    try:
+        cursor = _database_of(os.getpid()).cursor()
+    except ImportError as error:
+        raise MissingExtraError.naming(f"Reading {source!r}", "engines") from error
+    try:
+        yield DuckDBConnection(cursor, source)
+    finally:
+        cursor.close()
+
+
+@cache
+def _database_of(process: int) -> Any:
+    """An empty database in memory; a forked process lacks the threads of its parent's, so it has its own."""
+    import duckdb  # noqa: PLC0415 (an extra)
+
+    # What does not fit into memory is written, encrypted, to a private folder.
+    folder = tempfile.mkdtemp(prefix="armnesia-")
+    database = duckdb.connect(config={**_SETTINGS, "temp_directory": folder})
+    database.execute("SET enable_progress_bar = false")  # it would be printed into the output
+
+    def close() -> None:
+        # A thread that lets go of an object of Python's needs the interpreter; a fork has no threads to end.
+        if process == os.getpid():
+            database.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(close)
+    return database
+
+
+def _load(cursor: Any, extension: str) -> None:
+    import duckdb  # noqa: PLC0415 (an extra)
+
+    package = f"duckdb_extension_{extension}"
+    name = extension
+    if find_spec(package) is not None:
+        # By its path: the package's own function would copy it into the home folder. DuckDB checks who has
+        # signed it.
+        found = Path(str(importlib.import_module(package).__path__[0]))
+        ((version,),) = cursor.execute("SELECT library_version FROM pragma_version()").fetchall()
+        name = str(found / "extensions" / version / f"{extension}.duckdb_extension").replace("'", "''")
+    try:
+        cursor.execute(f"LOAD '{name}'")
+    except duckdb.Error:
+        extra = _EXTRA_OF.get(extension, "lakes")
+        raise MissingExtraError(
+            f"DuckDB {duckdb.__version__} has no extension {extension!r} here: pip install"
+            f' "armnesia[{extra}]" brings DuckDB {_WITH_WHEELS} with it on Linux, macOS and Windows; elsewhere,'
+            f" and with another DuckDB, run INSTALL {extension} in it once, with a network"
+        ) from None
+
+
+_WITH_WHEELS = "1.5.5"
+"""The version of DuckDB whose extensions are on the package index."""
+
+
+@contextmanager
+def _in_words(source: str) -> Iterator[None]:
+    import duckdb  # noqa: PLC0415 (an extra)
+
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, MemoryError):
+        raise InvalidLogError(f"source {source!r} cannot be read: there is not enough memory") from None
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if "interrupt" in str(error).lower():  # by Ctrl-C: DuckDB replaces Python's exception
+            raise KeyboardInterrupt from None
+        raise
+    except UnicodeDecodeError:  # of a message that quotes a value
+        raise InvalidLogError(f"source {source!r} cannot be read: it has text that is not UTF-8") from None
+    except duckdb.Error as error:
+        # Not chained, and not passed on: DuckDB's message quotes lines, values and passwords.
+        raise InvalidLogError(f"source {source!r} cannot be read: {_reason(str(error))}") from None
+
+
+_REASONS = {
+    r"No files found|Cannot open file|No such file": "a file of it is gone, or cannot be opened",
+    r"not utf-?8|Invalid string encoding|Invalid unicode": "it has text that is not UTF-8",
+    r"unterminated quote": "a quote is opened and never closed",
+    r"invalid state|line terminator|new.?line": "its lines end in different ways; write it with one line end",
+    r"No magic bytes|magic|footer|Parquet": "it is damaged, or no Parquet file",
+    r"Mismatch Type Error": "a column has values of another type than it is declared with",
+    r"could not connect|Unable to connect|connection": "its server does not answer, or refuses this user",
+    r"does not exist|not found": "it does not exist, or this user may not read it",
+}
+
+
+def _reason(message: str) -> str:
+    r"""What is wrong, and where, by the patterns of DuckDB's messages; nothing of the content of a row.
+
+    >>> _reason("CSV Error on Line: 3\nOriginal Line: x\nExpected Number of Columns: 2 Found: 1")
+    'line 3 has 1 columns where the header has 2'
+    >>> _reason("Conversion Error: Could not convert string 'ann' to INT64")
+    'Conversion Error'
+    """
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if line and columns:
+        return f"line {line[1]} has {columns[2]} columns where the header has {columns[1]}"
+    found = (reason for pattern, reason in _REASONS.items() if re.search(pattern, message, re.IGNORECASE))
+    reason = next(found, re.split(r":|\n", message)[0])
+    return f"line {line[1]}: {reason}" if line else reason
+
+
+class ChildConnection:
+    """The same in a child process, which ends with this one."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
+        """Run a statement and give all rows."""
+        return [row for piece in self.stream(sql, parameters) for row in piece]
+
+    def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
+        """Run a statement and give its rows in pieces."""
+        yield from _child_of(os.getpid()).answers((self._source, "stream", sql, parameters))
+
+    def load(self, extension: str) -> None:
+        """Load an extension."""
+        for _ in _child_of(os.getpid()).answers((self._source, "load", extension)):
+            pass
+
+
+class _Child:
+    """A process that runs statements one after another, and its pipes."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", "from armnesia.logs.engine import serve; serve()"]
+        # Not Ctrl-C: the parent ends the child by closing its pipe.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        self._one = threading.Lock()
+
+    def answers(self, request: tuple[Any, ...]) -> Iterator[list[Row]]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._one:
+            complete = False
+            try:
+                pickle.dump(request, self._process.stdin)
+                self._process.stdin.flush()
+                while (answer := pickle.load(self._process.stdout)) is not None:  # noqa: S301 (our own child)
+                    if isinstance(answer, Exception):
+                        complete = True
+                        raise answer
+                    yield answer
+                complete = True
+            finally:
+                if not complete:  # what is left in the pipe would be taken for the next answer
+                    self._process.kill()
+                    _child_of.cache_clear()
+
+
+@cache
+def _child_of(process: int) -> _Child:
+    return _Child()
+
+
+def serve() -> None:
+    """Answer the requests of a parent process until it ends: what runs in the child."""
+    requests: IO[bytes] = sys.stdin.buffer
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr
+    while True:
+        try:
+            source, method, *arguments = pickle.load(requests)  # noqa: S301 (our own parent)
+        except EOFError:
+            return
+        try:
+            with connected(source) as connection:
+                for piece in getattr(connection, method)(*arguments) or ():
+                    pickle.dump(piece, answers)
+            last: Exception | None = None
+        except Exception as error:  # noqa: BLE001 (the parent raises it)
+            last = error
+        if last is not None:
+            pickle.dump(last, answers)
+        else:
+            pickle.dump(None, answers)
+        answers.flush()

@@ -1,1 +1,0 @@
-"""Logs in CSV and Parquet files, read by DuckDB."""

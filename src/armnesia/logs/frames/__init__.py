@@ -1,1 +1,0 @@
-"""Logs in memory: dataframes, mappings of columns and arrays."""

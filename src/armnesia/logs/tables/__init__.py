@@ -1,1 +1,0 @@
-"""Logs in tables of databases: SQLite, PostgreSQL and Spark."""
