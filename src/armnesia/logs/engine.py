@@ -7,6 +7,7 @@ POSIX belong to processes.
 
 import atexit
 import importlib
+import json
 import os
 import pickle
 import re
@@ -16,14 +17,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import numpy as np
+
 from armnesia.core.errors import InvalidLogError, MissingExtraError
-from armnesia.logs.sql import used
 
 CHUNK = 50_000
 """How many rows are read at a time, where they are read one by one."""
@@ -47,8 +49,11 @@ Row = tuple[Any, ...]
 class Connection(Protocol):
     """What runs the statements of a reading."""
 
+    server: str
+    """By which name a server is attached, if one is."""
+
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
-        """Run a statement and give all rows; parameters that it does not have are left out."""
+        """Run a statement and give all rows; it may use fewer parameters than there are."""
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces, in constant memory."""
@@ -61,25 +66,52 @@ class DuckDBConnection:
     """A connection to the database of this process; see `connected`."""
 
     def __init__(self, cursor: Any, source: str) -> None:
-        self.cursor, self._source = cursor, source
+        self.cursor, self._source, self.server = cursor, source, ""
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a statement and give all rows."""
         with _in_words(self._source):
-            found: list[Row] = self.cursor.execute(sql, used(sql, parameters or {})).fetchall()
+            self._execute(sql, parameters or {})
+            found: list[Row] = self.cursor.fetchall()
             return found
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces."""
         with _in_words(self._source):
-            self.cursor.execute(sql, used(sql, parameters or {}))
+            self._execute(sql, parameters or {})
             while piece := self.cursor.fetchmany(_PIECE):
                 yield piece
+
+    def _execute(self, sql: str, parameters: dict[str, Any]) -> None:
+        """Run a statement; `$name` stands for a number, a list of numbers, or a list of texts.
+
+        Texts become variables of the connection, by way of an array. As parameters of DuckDB's own, they
+        would make it import pandas first, if that is installed, which takes longer than most statements.
+        """
+        for name in set(re.findall(r"\$([a-z_0-9]+)", sql)):
+            value = parameters[name]
+            if isinstance(value, list) and (not value or isinstance(value[0], str)):
+                self.cursor.register(f"parameter_{name}", {"texts": np.array([json.dumps(value)])})
+                listed = f"SELECT texts::VARCHAR::JSON::VARCHAR[] FROM parameter_{name}"
+                self.cursor.execute(f"SET VARIABLE {name} = ({listed})")
+                written = f"getvariable('{name}')"
+            else:
+                written = repr(value)
+            sql = re.sub(rf"\${name}\b", written.replace("\\", r"\\"), sql)
+        self.cursor.execute(sql)
 
     def load(self, extension: str) -> None:
         """Load an extension."""
         with _in_words(self._source):
             _load(self.cursor, extension)
+
+    def end(self, sql: str) -> None:
+        """End a transaction, if one is open, and run a last statement, whatever has happened."""
+        import duckdb  # noqa: PLC0415 (an extra)
+
+        for each in ("ROLLBACK", sql):
+            with suppress(duckdb.Error):
+                self.cursor.execute(each)
 
 
 @contextmanager
@@ -198,7 +230,7 @@ class ChildConnection:
     """The same in a child process, which ends with this one."""
 
     def __init__(self, source: str) -> None:
-        self._source = source
+        self._source, self.server = source, ""
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a statement and give all rows."""
@@ -242,6 +274,7 @@ class _Child:
             finally:
                 if not complete:  # what is left in the pipe would be taken for the next answer
                     self._process.kill()
+                    self._process.wait()
                     _child_of.cache_clear()
 
 

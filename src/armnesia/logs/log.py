@@ -103,7 +103,7 @@ class RecordChoice(ABC):
                 "rows are named by their position in the source, and this log has only those that satisfy"
                 f" {' and '.join(map(str, self.where))}; name users, or read the log without where"
             )
-        if self.source.position == "0":
+        if not self.source.ordered:
             raise refusals.no_order()
         return self.source.tallies(self.reward_range, positions=_checked_rows(rows, self.n_rows))
 

@@ -7,7 +7,7 @@ A new kind is one file with a subclass, and a line in `open_source`.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -36,6 +36,15 @@ class Scan:
     table: str
     columns: Mapping[str, Column]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    at_server: Mapping[str, str] | None = None
+    """Where a server selects the columns, into which `table` has to be completed: each as it does so."""
+
+    def table_of(self, columns: Iterable[Column]) -> str:
+        """What these columns are selected from."""
+        if self.at_server is None:
+            return self.table
+        selected = dict.fromkeys(f"{self.at_server[each.sql]} AS {each.sql}" for each in columns)
+        return self.table.replace("*", ", ".join(selected).replace("'", "''"), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +63,9 @@ class Source(ABC):
 
     has_tables: ClassVar[bool] = False
     position: ClassVar[str] = "row_number() OVER ()"
-    """The position of a row in SQL, from 1; "0" where rows have no fixed order."""
+    """The position of a row in SQL, from 1."""
+    ordered: ClassVar[bool] = True
+    """Whether rows are in the same order at each reading."""
     holds_still: ClassVar[bool] = True
     """Whether a second reading finds the same rows, or refuses."""
     @classmethod
@@ -86,7 +97,7 @@ class Source(ABC):
         }
         selected = ", ".join(f"{column.sql} AS log_{role}" for role, column in columns.items())
         return Relation(
-            f"(SELECT {selected} FROM {scan.table}) AS log",
+            f"(SELECT {selected} FROM {scan.table_of(columns.values())}) AS log",
             {role: column.named(f"log_{role}") for role, column in columns.items()},
             scan.parameters,
         )

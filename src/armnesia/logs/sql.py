@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.identifiers import LARGEST_EXACT
@@ -194,9 +194,3 @@ class Column:
 def _is_unicode(text: str) -> bool:
     """Whether a text can be stored at all: half of a surrogate pair cannot, so no row has it."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def used(sql: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Those parameters that a statement has: DuckDB refuses others."""
-    names = set(re.findall(r"\$([a-z_0-9]+)", sql))
-    return {name: value for name, value in parameters.items() if name in names}

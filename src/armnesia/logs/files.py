@@ -1,0 +1,367 @@
+"""Decisions in CSV and Parquet files: a path, a folder, a glob, here or in an object store.
+
+DuckDB reads silently what a log must not be read as, so a few things are done here: files are listed, their
+headers and types are compared, and CSV is read by fixed rules (`csv_text.py`).
+"""
+
+import glob
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from armnesia.core.errors import InvalidLogError
+from armnesia.core.files import stamp_of
+from armnesia.core.messages import listed
+from armnesia.logs import refusals
+from armnesia.logs.columns import Columns
+from armnesia.logs.csv_text import check_csv
+from armnesia.logs.engine import Connection
+from armnesia.logs.source import Scan, Source, Version
+from armnesia.logs.sql import Column, quoted
+
+MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_MOST_DIGITS = 38
+"""Of a decimal that DuckDB has; one with more it reads as a float, and several as one."""
+
+
+class Format(NamedTuple):
+    """How files with a certain suffix are read. No delimiter: Parquet."""
+
+    delimiter: str | None = None
+    compression: str = "none"
+
+
+FORMATS = {
+    ".csv": Format(","),
+    ".csv.gz": Format(",", "gzip"),
+    ".tsv": Format("\t"),
+    ".tsv.gz": Format("\t", "gzip"),
+    ".parquet": Format(),
+    ".pq": Format(),
+    ".parquet.zst": Format(),  # compressed inside, as every Parquet file; PostHog names them so
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource(Source):
+    """The files that a path stands for, as they were when it was opened; rows follow in sorted order."""
+
+    paths: tuple[str, ...] = ()
+    stamps: tuple[tuple[int, int], ...] = ()
+    """Size and time of change of each file; none of files that are not on this machine."""
+    table_sql: str = ""
+    stored: Mapping[str, Column] = field(default_factory=dict)
+    refused: Mapping[str, InvalidLogError] = field(default_factory=dict)
+    """Columns that cannot be read, and why."""
+    remote: bool = False
+
+    @classmethod
+    def at(cls, location: Any, columns: Columns, table: str | None) -> "FileSource":
+        """The files of a path, folder or glob."""
+        found = cls(location, columns)
+        if "://" in location:
+            found = replace(found, remote=True)
+            with found.connection() as connection:
+                paths = [location]
+                if glob.has_magic(location) and not location.startswith("http"):
+                    paths = [path for (path,) in connection.rows("SELECT file FROM glob($p)", {"p": [location]})]
+        else:
+            found = replace(found, location=os.path.abspath(os.path.expanduser(location)))
+            paths = find_files(location, FORMATS)
+        return found.with_files(sorted(paths))
+
+    def with_files(self, paths: Sequence[str]) -> "FileSource":
+        """The same columns of these files."""
+        formats = {_format_of(path) for path in paths}
+        if len(formats) != 1:
+            raise InvalidLogError(
+                f"source must match files of one format; got {listed(map(os.path.basename, paths))}"
+            )
+        (format_,) = formats
+        stamps = () if self.remote else tuple(map(stamp_of_file, paths))
+        found = replace(self, paths=tuple(paths), stamps=stamps, stored={}, refused={})
+        return found._as_parquet() if format_.delimiter is None else found._as_csv(format_)
+
+    def scan(self, connection: Connection) -> Scan:
+        """The columns of the files, and of the names of their folders."""
+        if self.remote:
+            connection.load("httpfs")
+        for path, stamp in zip(self.paths, self.stamps, strict=False):
+            if stamp_of_file(path) != stamp:
+                raise InvalidLogError(f"source {path!r} has changed since the log was read; read it again")
+        return Scan(self.table_sql, self.stored, {"files": [glob.escape(path) for path in self.paths]})
+
+    def _typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
+        if name in self.refused:
+            raise self.refused[name]
+        return super()._typed(role, name, available)
+
+    def version(self) -> Version | None:
+        """Each file with its size and time of change."""
+        if self.remote:
+            return None
+        return {"files": [[path, *stamp] for path, stamp in zip(self.paths, self.stamps, strict=True)]}
+
+    def new_since(self, version: Version) -> "FileSource | None":
+        """The files that were added, if all others are as they were."""
+        before = {path: tuple(stamp) for path, *stamp in version["files"]}
+        now = dict(zip(self.paths, self.stamps, strict=False))
+        if self.remote or any(now.get(path) != stamp for path, stamp in before.items()):
+            return None
+        added = [path for path in self.paths if path not in before]
+        return self.with_files(added) if added else None
+
+    def _as_csv(self, format_: Format) -> "FileSource":
+        """Read CSV by its header, which all files must share; every value is text."""
+        texts = [check_csv(path, format_.delimiter or ",", format_.compression) for path in self.paths]
+        first = texts[0]
+        for path, other in zip(self.paths, texts, strict=True):
+            if (other.names, other.delimiter) != (first.names, first.delimiter):
+                raise InvalidLogError(
+                    f"source must match files with the same columns; {_short(self.paths[0], path)!r} has"
+                    f" {listed(first.names, 20)}, {_short(path, self.paths[0])!r} has {listed(other.names, 20)}"
+                )
+        types = ", ".join(f"c{at}: 'VARCHAR'" for at in range(len(first.names)))
+        rules = """auto_detect = false, header = true, quote = '"', escape = '"', strict_mode = true"""
+        # Read by one thread where a quote could stay open: the last record is lost if it is very long.
+        parallel = not any(text.has_quotes for text in texts)
+        sql = (
+            f"read_csv($files, {rules}, delim = '{first.delimiter}', compression = '{format_.compression}',"
+            f" parallel = {str(parallel).lower()}, {{hive}}, columns = {{{{{types}}}}})"
+        )
+        columns = {name: Column(f"c{at}", "VARCHAR", is_text=True) for at, name in enumerate(first.names)}
+        repeated = {
+            name: refusals.repeated_column("column", name, [name])
+            for name in columns
+            if first.names.count(name) > 1
+        }
+        return replace(self, table_sql=sql, stored=columns, refused=repeated)._with_partitions()
+
+    def _as_parquet(self) -> "FileSource":
+        """Read Parquet by the names of columns, which must have one type in all files, if they are read."""
+        files = {"files": [glob.escape(path) for path in self.paths]}
+        with self.connection() as connection:
+            if self.remote:
+                connection.load("httpfs")
+            schemas = connection.rows(_SCHEMAS, files)
+            described = [
+                connection.rows(
+                    "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)",
+                    {"files": [glob.escape(same[0])]},
+                )
+                for same, _ in schemas
+            ]
+            named = {name for name in (self.columns.user, self.columns.id, "user") if isinstance(name, str)}
+            misled = {name for (name,) in connection.rows(_SIGNED_BOUNDS, {**files, "names": sorted(named)})}
+        stored = [_top(fields) for _, fields in schemas]
+        columns: dict[str, Column] = {}
+        for name, type_, *_ in (row for rows in described for row in rows):
+            columns.setdefault(name, Column(quoted(name), type_, misleads=name in misled))
+        refused = {}
+        for name in {each["name"] for fields in stored for each in fields}:
+            fault = self._fault(name, stored, [same[0] for same, _ in schemas])
+            if fault is not None:
+                refused[name] = fault
+                columns.setdefault(name, Column("NULL", "VARCHAR"))
+        by_name = "true" if len(schemas) > 1 else "false"  # for alike files it would only copy every text
+        # Bounds in a file leave NaN out; DuckDB would conclude that there is none.
+        sql = f"read_parquet($files, {{hive}}, can_have_nan = true, union_by_name = {by_name})"
+        return replace(self, table_sql=sql, stored=columns, refused=refused)._with_partitions()
+
+    def _fault(
+        self, name: str, schemas: Sequence[Sequence[Mapping[str, Any]]], paths: Sequence[str]
+    ) -> InvalidLogError | None:
+        """Why a column of Parquet files cannot be read."""
+        what = f"column {name!r}"
+        for fields in schemas:
+            alike = [each["name"] for each in fields if each["name"].casefold() == name.casefold()]
+            if len(alike) > 1:
+                return refusals.repeated_column("column", name, alike)
+        found = [next((each for each in fields if each["name"] == name), None) for fields in schemas]
+        for own, path in zip(found, paths, strict=True):
+            if own is None or _type(own) != _type(found[0]):
+                return InvalidLogError(
+                    f"{what} must be in all files, with one type; {_short(paths[0], path)!r} has"
+                    f" {_type(found[0])}, {_short(path, paths[0])!r} has {_type(own)}: write them alike"
+                )
+        if ((found[0] or {}).get("precision") or 0) > _MOST_DIGITS:
+            return InvalidLogError(
+                f"{what} must hold decimals of at most {_MOST_DIGITS} digits; it has more, which would be"
+                " read as floats, and several values as one: write it as text"
+            )
+        return None
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """The columns that are in the names of folders."""
+        return frozenset(name for path in self.paths[:1] for name, _ in _folders(path))
+
+    def _named(self, available: Collection[str]) -> dict[str, str]:
+        """Without names of folders as part of a row's content: a file may be moved to another folder."""
+        named = super()._named(set(available))
+        roles = {name for role, name in named.items() if not role.startswith("other_")}
+        left_out = self.partitions - roles
+        return {role: name for role, name in named.items() if name not in left_out}
+
+    def _with_partitions(self) -> "FileSource":
+        """The columns of folders such as `day=2026-01-31`, which all files must lie in alike."""
+        folders = {path: _folders(path) for path in self.paths}
+        names = {tuple(name for name, _ in each) for each in folders.values()}
+        every = {name for each in names for name in each}
+        refused, columns = dict(self.refused), dict(self.stored)
+        for name in every:
+            what = f"partition {name!r}"
+            alike = [each for each in columns if each.casefold() == name.casefold()]
+            if len(names) > 1:
+                refused[name] = InvalidLogError(f"{what} is in the paths of some files only")
+            elif alike:
+                refused[alike[0]] = refused[name] = InvalidLogError(
+                    f"{what} is a column of the files as well, and the two may differ: rename one of them"
+                )
+            elif any(value == "" for each in folders.values() for own, value in each if own == name):
+                refused[name] = InvalidLogError(
+                    f"{what} has an empty value, which engines read in different ways: rename the folder"
+                    f" {name}= as {name}={MISSING_PARTITION}, or give it a value"
+                )
+        hive = "hive_partitioning = false"
+        if every and len(names) == 1:
+            hive = "hive_partitioning = true, hive_types_autocast = false"
+        own = {name: Column(quoted(name), "VARCHAR", is_text=True) for name in sorted(every - columns.keys())}
+        sql = self.table_sql.format(hive=hive)
+        return replace(self, table_sql=sql, stored=columns | own, refused=refused)
+
+
+def find_files(location: str, suffixes: Iterable[str]) -> list[str]:
+    """The files of a path, a folder or a glob; refuse one that would be read twice, and tables of lakes."""
+    path = os.path.expanduser(location)
+    if os.path.isfile(path):
+        found = [path]
+    elif os.path.isdir(path):
+        found = [each for each in _below(path) if each.lower().endswith(tuple(suffixes))]
+    else:
+        found = [each for each in glob.glob(path, recursive=True) if os.path.isfile(each)]
+    _refuse_tables({os.path.dirname(os.path.abspath(each)) for each in found} | {os.path.abspath(path)})
+    if not found:
+        nothing = f"has no files that end in one of {listed(suffixes)}" if os.path.isdir(path) else ""
+        raise InvalidLogError(
+            f"source {path!r} {nothing or 'is not a file and matches none'};"
+            " give the path of a CSV or Parquet file, or a folder or glob of such files"
+        )
+    first: dict[tuple[int, int], str] = {}
+    for each in sorted(found):
+        status = os.stat(each)
+        before = first.setdefault((status.st_dev, status.st_ino), each)
+        if before != each:
+            raise InvalidLogError(
+                f"source {path!r} has {each!r} and {before!r} in it, which are the same file: its rows would"
+                " be read twice; remove the link"
+            )
+    return [os.path.abspath(each) for each in found]
+
+
+def _below(folder: str) -> Iterator[str]:
+    """The files in a folder, without what engines take for their own: names that begin with . or _."""
+    seen = set()
+    for inner, folders, files in os.walk(folder, followlinks=True):
+        status = os.stat(inner)
+        if (status.st_dev, status.st_ino) in seen:  # a link that leads back
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders[:] = [name for name in folders if not _is_left_out(name)]
+        yield from (os.path.join(inner, name) for name in files if not _is_left_out(name))
+
+
+def _is_left_out(name: str) -> bool:
+    """The rule is Spark's; a folder of a partition may begin with an underscore."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _refuse_tables(folders: Iterable[str]) -> None:
+    """Refuse the folder of a table of a lake, where files also hold rows that the table no longer has."""
+    above = {os.path.realpath(folder) for folder in folders}
+    above |= {parent for folder in above for parent in _parents(folder)}
+    for folder in sorted(above):
+        kind = {
+            "a Delta table: give delta:PATH": os.path.join("_delta_log"),
+            "a Hudi table: give spark: and its name": os.path.join(".hoodie", "hoodie.properties"),
+            "an Iceberg table: give iceberg:CATALOG.NAMESPACE.TABLE": os.path.join(
+                "metadata", "*.metadata.json*"
+            ),
+        }
+        for what, marker in kind.items():
+            if glob.glob(os.path.join(glob.escape(folder), marker)):
+                raise InvalidLogError(
+                    f"the files in {folder!r} also hold rows that their table no longer has; it is {what}"
+                )
+
+
+def _parents(folder: str) -> Iterator[str]:
+    while (parent := os.path.dirname(folder)) != folder:
+        yield (folder := parent)
+
+
+def stamp_of_file(path: str) -> tuple[int, int]:
+    """Size and time of change of a file; refuse one that is not there."""
+    try:
+        return stamp_of(path)
+    except OSError as error:
+        raise InvalidLogError(f"source {path!r} cannot be read: {error.strerror}") from None
+
+
+def _format_of(path: str) -> Format:
+    for suffix, format_ in FORMATS.items():
+        if path.lower().endswith(suffix):
+            return format_
+    name = os.path.basename(path)
+    is_database = name.lower().endswith((".db", ".db3", ".sqlite", ".sqlite3"))
+    table = f"; a table of a database is sqlite:///{name} with table (--table)" if is_database else ""
+    raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {name!r}{table}")
+
+
+def _folders(path: str) -> list[tuple[str, str]]:
+    """The names and values in the folders of a path."""
+    parts = os.path.dirname(path).split(os.sep)
+    return [(name, value) for name, equals, value in (part.partition("=") for part in parts) if equals and name]
+
+
+def _short(path: str, other: str) -> str:
+    """The name of a file, with the folders in which it differs from another."""
+    return os.path.relpath(path, os.path.commonpath([os.path.dirname(path), os.path.dirname(other)]))
+
+
+_SCHEMAS = (
+    "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type,"
+    " type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place) AS fields"
+    " FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files)) GROUP BY file_name)"
+    " GROUP BY fields ORDER BY 1"
+)
+"""The columns of Parquet files, nested ones in depth-first order, and which files have them."""
+_SIGNED_BOUNDS = (
+    "SELECT DISTINCT path_in_schema FROM parquet_metadata($files)"
+    " WHERE path_in_schema IN (SELECT unnest($names)) AND ((stats_min IS NOT NULL AND stats_min_value IS NULL)"
+    " OR (stats_max IS NOT NULL AND stats_max_value IS NULL))"
+)
+"""Columns with bounds in the order of signed bytes, as parquet-mr before 1.10 wrote them: DuckDB takes them
+for another order, and would leave out people whose rows are there."""
+
+
+def _top(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The columns of a file among its fields, which are all that is nested in it, after the root."""
+    found, at = [], 1
+    while at < len(fields):
+        found.append(fields[at])
+        waiting = 1
+        while waiting:  # a field, and all that is nested in it
+            waiting += (fields[at]["num_children"] or 0) - 1
+            at += 1
+    return found
+
+
+def _type(stored: Mapping[str, Any] | None) -> str:
+    """The type of a column as a Parquet file states it."""
+    if stored is None:
+        return "no such column"
+    parts = (stored["type"], stored["logical_type"] or stored["converted_type"], stored["precision"], stored["scale"])
+    return " ".join(str(part) for part in parts if part is not None)
