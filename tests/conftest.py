@@ -11,7 +11,6 @@ from typing import Any
 import hypothesis
 import pytest
 
-from armnesia.cli.main import main
 from tests.scratch import write_to_memory
 
 # The same examples in every run, so that a failure comes from the change at hand; HYPOTHESIS_PROFILE=search
@@ -69,6 +68,8 @@ class Outcome:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     def run_command(*arguments: object) -> Outcome:
+        from armnesia.cli.main import main
+
         with pytest.raises(SystemExit) as stopped:
             main([str(argument) for argument in arguments])
         captured = capsys.readouterr()

@@ -15,12 +15,13 @@ import warnings
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 
-from armnesia.vault import Configuration, Vault
-from armnesia.vault.state.connection import Accept
+if TYPE_CHECKING:
+    from armnesia.vault import Configuration, Vault
+    from armnesia.vault.state.connection import Accept
 
 DATABASES = ("sqlite", "postgresql")
 SERVER = "ARMNESIA_TEST_POSTGRES"
@@ -37,10 +38,14 @@ class Place(NamedTuple):
         """The file of an SQLite vault."""
         return Path(self.url.removeprefix("sqlite:///"))
 
-    def create(self, configuration: Configuration | None = None) -> Vault:
+    def create(self, configuration: "Configuration | None" = None) -> "Vault":
+        from armnesia.vault import Vault
+
         return Vault.create(self.url, configuration, keys=self.keys)
 
-    def open(self, timeout: float = 30.0, *, accept: Accept = "intact") -> Vault:
+    def open(self, timeout: float = 30.0, *, accept: "Accept" = "intact") -> "Vault":
+        from armnesia.vault import Vault
+
         return Vault.open(self.url, keys=self.keys, timeout=timeout, accept=accept)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.tables.spark_session import without_output
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -40,6 +39,8 @@ def spark() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession
+    from armnesia.logs.spark import without_output
+
     folder = tempfile.mkdtemp(prefix="armnesia-spark-")
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for name, value in {**SETTINGS, "spark.sql.warehouse.dir": folder}.items():

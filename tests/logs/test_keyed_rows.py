@@ -10,7 +10,7 @@ import pytest
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.logs import KeyColumn, Source, open_source
-from armnesia.logs.key_columns import KeyCodes
+from armnesia.logs.keys import KeyCodes
 
 ROWS = [("A", 1, "ann", "r1", "DE", 17), ("B", 0, "bob", "r2", "FR", 30.5), ("A", 1, "ann", "r3", "DE", 18)]
 NAMES = ("action", "reward", "user", "id", "country", "age")

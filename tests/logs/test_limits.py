@@ -17,7 +17,7 @@ from armnesia.core.errors import InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.logs import open_source, read_log
 from armnesia.logs.counting import RowRules
-from armnesia.logs.limits import LONGEST_TEXT, in_chunks
+from armnesia.logs.values import LONGEST_TEXT, in_chunks
 from armnesia.logs.source import Source
 from armnesia.logs.tables import sqlite
 from armnesia.logs.user_names import UserNames

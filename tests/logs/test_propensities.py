@@ -13,7 +13,7 @@ import pytest
 
 from armnesia.core.errors import ConfoundedLogWarning
 from armnesia.logs import open_source, read_log, read_opened
-from armnesia.logs.key_columns import checked_keys
+from armnesia.logs.keys import checked_keys
 from armnesia.logs.propensities import propensity_columns
 from armnesia.vault import Configuration, Vault
 from tests.logs.conftest import EVERY_KIND, SOME_KINDS, Schema, Stored, Table, write_csv, write_parquet

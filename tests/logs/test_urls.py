@@ -4,7 +4,7 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs import open_source, read_log
-from armnesia.logs.urls import without_password
+from armnesia.core.urls import without_password
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.logs import open_source, read_log
-from armnesia.logs.urls import redacted, without_password, without_schema
+from armnesia.core.urls import redacted, without_password, without_schema
 from armnesia.vault import Configuration, Vault
 from tests.databases import SERVER, fresh_schema, postgres_url
 

@@ -19,8 +19,8 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
 from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import IF_PRESENT, Log, open_source, read_opened, warn_of_experiments
-from armnesia.logs.experiments import EXPERIMENT
-from armnesia.logs.key_columns import checked_keys
+from armnesia.logs.remarks import EXPERIMENT
+from armnesia.logs.keys import checked_keys
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 

@@ -20,7 +20,7 @@ from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
 from armnesia.learners import LEARNERS, Learner
-from armnesia.logs.key_columns import KeyColumn, checked_keys
+from armnesia.logs.keys import KeyColumn, checked_keys
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream

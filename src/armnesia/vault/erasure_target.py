@@ -10,7 +10,7 @@ import numpy as np
 from armnesia.core.errors import InvalidInputError, InvalidNameError
 from armnesia.core.identifiers import UserType, normalised_request
 from armnesia.logs import label_text
-from armnesia.logs.limits import LONGEST_TEXT
+from armnesia.logs.values import LONGEST_TEXT
 from armnesia.vault.keys.keyring import Keyring
 
 _WRITTEN_IN_SEVERAL_WAYS = (

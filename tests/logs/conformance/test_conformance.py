@@ -11,7 +11,6 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError, UndeclaredActionsWarning
 from armnesia.core.identifiers import UserType
-from armnesia.vault import Configuration, Vault
 from tests.logs.conformance import test_guards
 from tests.logs.conformance.cases import Case
 from tests.logs.conformance.expected import Totals, expected, text_of
@@ -74,6 +73,8 @@ def read_all(case: Case, kind: str, stored: Stored) -> None:
 
 def bring_in(case: Case, kind: str, stored: Stored) -> None:
     """Into a vault: every row once, whatever its id looks like; a person in every spelling of a number."""
+    from armnesia.vault import Configuration, Vault
+
     options = dict(case.vault or {})
     user_type = UserType(options.pop("user_type")) if "user_type" in options else None
     person, held = options.pop("forget", None), options.pop("held", 0)

@@ -18,7 +18,6 @@ import pytest
 
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError
-from armnesia.vault import Configuration, Vault
 from tests.databases import postgres_url
 from tests.logs.conformance.cases import table, texts
 from tests.logs.conformance.sources import KINDS, PARQUET, Place, write_csv, write_sqlite
@@ -50,6 +49,8 @@ def test_a_lock_of_python_on_the_same_sqlite_file_is_kept(tmp_path: Path) -> Non
 @pytest.mark.xfail(strict=True, reason="the vault reads its own file as a log")
 def test_a_vault_refuses_its_own_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/vault.db"
+    from armnesia.vault import Configuration, Vault
+
     with Vault.create(url, Configuration(actions=("1",))) as vault, pytest.raises(ArmnesiaError):
         vault.ingest(url, table="vault", action="one", reward="one", no_user=True)
 
@@ -154,6 +155,8 @@ def test_a_forget_names_nobody_in_the_log_of_a_server(place: Place) -> None:
 
     def forget(address: dict[str, Any]) -> None:
         url = f"sqlite:///{place.folder}/vault.db"
+        from armnesia.vault import Configuration, Vault
+
         with Vault.create(url, Configuration(actions=("A",), mode="external")) as vault:
             vault.ingest(**address, ordered_by="n")
             assert vault.forget(users=[name]).records == 1

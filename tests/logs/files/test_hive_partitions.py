@@ -22,7 +22,7 @@ from armnesia.logs.erasing.opening import open_eraser
 from armnesia.logs.files import folders
 from armnesia.logs.files.partitions import MISSING, unescaped
 from armnesia.logs.files.source import FileSource
-from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.keys import KeyColumn
 from tests.conftest import Outcome
 from tests.logs.spark import NEEDS_SPARK, spark
 from tests.logs.test_every_source import together

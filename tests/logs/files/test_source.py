@@ -17,7 +17,7 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
 from armnesia.logs import Log, label_text, open_source, read_log, reopen_source
 from armnesia.logs.conditions import Condition
-from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.keys import KeyColumn
 from tests.logs.conftest import Stored, Table, write_csv, write_parquet
 from tests.logs.test_every_source import COLUMNS_OF_ROWS, ROWS, together
 

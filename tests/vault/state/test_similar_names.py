@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from armnesia.core.errors import InvalidInputError, SimilarNameError
-from armnesia.logs.limits import LONGEST_TEXT
+from armnesia.logs.values import LONGEST_TEXT
 from armnesia.vault import Configuration, Forgotten, UserType, Vault
 from armnesia.vault.operations import forget as forget_operation
 from armnesia.vault.state.similar_names import records_compared_before

@@ -16,7 +16,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.learners import LEARNERS
-from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.keys import KeyColumn
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Vault
 from armnesia.vault.configuration import MOST_DECISIONS

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import any_of, listed
-from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.keys import KeyColumn
 from armnesia.service.answer_types import Decisions, DecisionWithArms
 from armnesia.service.api.answers import answer
 from armnesia.service.problems import Problem

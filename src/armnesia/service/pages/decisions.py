@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.logs.key_columns import KeyColumn
+from armnesia.logs.keys import KeyColumn
 from armnesia.service.api.decisions import ONLY, decision_id, decision_with_arms, each_decision, key_of
 from armnesia.service.pages.history import BY_WORDS, reason_of
 from armnesia.service.pages.paging import ListPage, whole_number

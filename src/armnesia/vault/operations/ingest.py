@@ -21,7 +21,7 @@ from armnesia.core.progress import Progress
 from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
 from armnesia.logs.erasing import open_eraser
 from armnesia.logs.erasing.eraser import SourceEraser
-from armnesia.logs.rules import empty_log
+from armnesia.logs.refusals import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.results.ingested import Ingested
 from armnesia.vault.state.connection import VaultConnection

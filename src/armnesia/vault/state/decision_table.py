@@ -13,7 +13,7 @@ from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import Rows
-from armnesia.logs.key_columns import KeyCodes, KeyColumn
+from armnesia.logs.keys import KeyCodes, KeyColumn
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import text_of_plain

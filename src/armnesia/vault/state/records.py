@@ -13,7 +13,7 @@ from armnesia.core.arrays import BoolArray, IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
 from armnesia.logs import Source
-from armnesia.logs.urls import redacted
+from armnesia.core.urls import redacted
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring

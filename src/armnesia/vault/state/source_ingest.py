@@ -14,7 +14,7 @@ from armnesia.core.messages import counted
 from armnesia.logs import Source
 from armnesia.logs.counting import CountedRows, Sums
 from armnesia.logs.manifests import Changes, Manifest
-from armnesia.logs.rules import empty_log
+from armnesia.logs.refusals import empty_log
 from armnesia.logs.user_names import UserNames
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.counted_sources import (

@@ -19,7 +19,7 @@ from armnesia.core.errors import (
     VaultError,
 )
 from armnesia.core.messages import any_of
-from armnesia.logs.urls import redacted
+from armnesia.core.urls import redacted
 from armnesia.vault.storage.digest_arrays import Columns, DigestArray
 from armnesia.vault.storage.schema import Table
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from armnesia.core.errors import MissingExtraError
 from armnesia.logs.tables.postgres import OLDER_VIEWS
-from armnesia.logs.urls import DEFAULT_SCHEMA, location_of, without_schema
+from armnesia.core.urls import DEFAULT_SCHEMA, location_of, without_schema
 from armnesia.vault.storage.database import (
     EVERY_ROW,
     IN_USE,

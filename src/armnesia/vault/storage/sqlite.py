@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from armnesia.core.errors import DamagedDatabaseError, InvalidInputError, VaultError
 from armnesia.core.files import refuse_null_characters
-from armnesia.logs.urls import may_hold_password
+from armnesia.core.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
     EVERY_BYTE,
