@@ -1,0 +1,90 @@
+"""`Eraser`: deletes the rows of people at one source.
+
+Every step can be repeated: whatever was interrupted, even by a kill, is run again and does the rest. Nothing
+is planned or stored. A new kind of source has one subclass with `deleted` and, if it keeps old rows, `purge`.
+"""
+
+from abc import ABC, abstractmethod
+from datetime import datetime
+from typing import ClassVar
+
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.logs.source import Source
+from armnesia.logs.statements import Chosen
+
+BLOCKS = "the file system may keep blocks of the old files until they are overwritten"
+"""What remains of any file that was removed or replaced."""
+BACKUPS = "backups and copies of the source keep the rows"
+OTHER_COLUMNS = "names in other columns of rows that stay are not looked for"
+
+
+class Eraser(ABC):
+    """Deletes the rows of people at a source; one eraser at a time may work on it.
+
+    The people are users or ids as the source's relation gives them: in the normal form, if it has one.
+    """
+
+    remains: ClassVar[tuple[str, ...]] = (BLOCKS, BACKUPS, OTHER_COLUMNS)
+    """What may remain after `purge`: fixed sentences."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def now(self) -> Source:
+        """The source as it is now, where the opened one stands for an earlier state."""
+        return self.source
+
+    def check(self) -> None:
+        """Refuse a source from which rows cannot be erased, before anything is promised or changed."""
+        if self.source.where:
+            raise UnsupportedError(
+                "rows cannot be erased at a source that is read with conditions: rows of the same people that"
+                f" do not satisfy {str(self.source.where[0])!r} would stay; open the source without them"
+            )
+
+    def find(self, people: Chosen) -> int:
+        """The number of rows of these people, as the source is now."""
+        source = self.now()
+        for role, names in (("user", people.users), ("id", people.ids)):
+            if names and role not in source.columns.named():
+                raise InvalidInputError(f"rows of given {role}s need the {role} column; the source has none")
+        return sum(tally.number for tally in source.tallies((0.0, 1.0), chosen=people))
+
+    def delete(self, people: Chosen) -> int:
+        """Delete the rows of these people and no others; the number of rows that this call has deleted."""
+        self.check()
+        if not self.find(people):
+            return 0
+        number = self.deleted(people)
+        if self.find(people):
+            raise InvalidLogError(
+                f"source {self.source.location!r} still has rows of the people to be erased: they came in"
+                " meanwhile; erase again"
+            )
+        return number
+
+    @abstractmethod
+    def deleted(self, people: Chosen) -> int:
+        """Delete rows that are there, after `check`; refuse if other rows would change. Their number."""
+
+    def purge(self, *, ignore_retention: bool = False) -> datetime | None:  # noqa: ARG002 (of subclasses)
+        """Remove versions and files that still hold deleted rows.
+
+        None if no such file is left. Otherwise the rest is younger than the retention that the source
+        declares: the time from which a purge can remove it.
+        """
+        return None
+
+
+def not_erased(place: str, reason: str) -> InvalidLogError:
+    """Refuse to erase rows, or report why it did not work.
+
+    >>> print(not_erased("/logs/a.parquet", "it is a link; give the file itself"))
+    rows of '/logs/a.parquet' cannot be erased: it is a link; give the file itself
+    """
+    return InvalidLogError(f"rows of {place!r} cannot be erased: {reason}")
+
+
+def others_changed(place: str) -> InvalidLogError:
+    """Refuse an erasure after which other rows would not be what they were."""
+    return not_erased(place, "the other rows would not stay the same; nothing was changed")
