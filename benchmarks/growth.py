@@ -5,7 +5,7 @@
 For 10⁶ rows and each power of ten up to `--most` (10⁸ by default; 10⁹ rows need 4 GB of disk, because they
 are ten names of the file of 10⁸ rows, and half an hour): the ingest into an external vault beside the bare
 group-by of DuckDB, and the forgetting of one person beside the bare look-up, in a file of scattered rows and
-in one that `layout_log` has sorted by person. Each size runs in a process of its own, whose peak memory is
+in one that DuckDB has sorted by person. Each size runs in a process of its own, whose peak memory is
 printed; the bare query runs before and after ours, and the ratio is to the mean of the two.
 
 Then people are forgotten in a vault of 10⁶ rows, managed and external, until `--forgets` of its 50,000 are,
@@ -30,8 +30,19 @@ from armnesia.vault import Configuration, Vault
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.lakes import LAYOUT, MAKE, machine, run
+from benchmarks.measuring import machine, run
 
+MAKE = """
+import duckdb, sys
+rows, order, out = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+database = duckdb.connect()
+database.execute("SET preserve_insertion_order = false")
+database.execute("SET enable_progress_bar = false")
+database.execute(f'''COPY (
+    SELECT CAST(hash(i) % {max(rows // 20, 1)} AS BIGINT) AS user_id, 'arm-' || (hash(i + 7) % 100) AS action,
+        CAST(hash(i + 13) % 1000003 AS DOUBLE) / 1000003 AS reward
+    FROM range({rows}) t(i) {order}) TO '{out}' (FORMAT parquet)''')
+"""
 ARMS = tuple(f"arm-{arm}" for arm in range(100))
 FILES_OF = {10**9: 10}
 """How many names of a smaller file stand for so many rows."""
@@ -90,10 +101,9 @@ def folders(rows: int) -> dict[str, str]:
             smaller = Path(f"{order}-{rows // names}") / "log.parquet"
             for number in range(names):
                 os.link(smaller, folder / f"log-{number}.parquet")
-        elif order == "scattered":
-            run(MAKE, str(rows), "integer", str(folder / "log.parquet"))
         else:
-            run(LAYOUT, f"scattered-{rows}/log.parquet", str(folder / "log.parquet"))
+            sorting = "ORDER BY user_id" if order == "sorted" else ""
+            run(MAKE, str(rows), sorting, str(folder / "log.parquet"))
     return made
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.lakes import machine
+from benchmarks.measuring import machine
 
 FOLDER = Path(__file__).parent
 

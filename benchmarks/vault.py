@@ -38,7 +38,7 @@ from pathlib import Path
 
 import duckdb
 
-from armnesia.logs.urls import without_schema
+from armnesia.core.urls import without_schema
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.keys.keyring import DIGEST_BYTES
 from armnesia.vault.storage import tables

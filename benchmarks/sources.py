@@ -1,0 +1,299 @@
+"""Logs in files, lakes and databases: counted, looked up and erased from, beside DuckDB's own statements.
+
+    python benchmarks/sources.py [--rows N] [--kinds parquet,delta,…] [--rounds N] [--before PYTHON]
+
+Makes a log of N rows (10⁷ by default) and 100 arms, twenty rows per person, scattered, in each kind of
+source. Sides take turns, each time in a process of its own that has read a tiny log before:
+
+- `count`: `read_log` beside DuckDB's group-by with the same rounding, in which nothing is checked;
+- `look-up`: `log.request` of one person beside DuckDB's look-up in the column's own type;
+- `erase`: `armnesia erase --purge` of 200 people by a vault that has counted the log; beside it stands DuckDB
+  writing the Parquet files again without these rows, which checks nothing.
+
+`--before` is a Python with another version of armnesia, which then is a third side. Times are medians by the
+clock; memory is the largest of the processes. 10⁸ rows of Parquet need 2 GB of disk.
+ARMNESIA_TEST_POSTGRES names a server; without it PostgreSQL is left out.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.measuring import machine, run
+
+KINDS = ("parquet", "delta", "iceberg", "sqlite", "postgresql")
+ERASED = ("parquet", "delta", "iceberg")
+PARTS, TOGETHER = 10, 200
+"""How many files a log has, and how many people are erased."""
+MAKE = """
+import json, os, sqlite3, sys
+import duckdb
+given = json.loads(sys.argv[1])
+kind, rows, folder, source = given["kind"], given["rows"], given["folder"], given["source"]
+database = duckdb.connect()
+database.execute("SET preserve_insertion_order = false")
+database.execute("SET enable_progress_bar = false")
+
+def part(number, parts):
+    first, last = number * rows // parts, (number + 1) * rows // parts
+    return f'''SELECT CAST(hash(i) % {max(rows // 20, 1)} AS BIGINT) AS user_id,
+        'arm-' || (hash(i + 7) % 100) AS action, CAST(hash(i + 13) % 1000003 AS DOUBLE) / 1000003 AS reward
+        FROM range({first}, {last}) t(i)'''
+
+os.makedirs(folder)
+if kind == "parquet":
+    for number in range(given["parts"]):
+        database.execute(f"COPY ({part(number, given['parts'])}) TO '{folder}/{number}.parquet'")
+elif kind == "delta":
+    import deltalake
+    for number in range(given["parts"]):
+        rows_of_part = database.sql(part(number, given["parts"])).to_arrow_table()
+        deltalake.write_deltalake(folder, rows_of_part, mode="append")
+elif kind == "iceberg":
+    from pyiceberg.catalog import load_catalog
+    catalog = load_catalog("bench")
+    catalog.create_namespace_if_not_exists("logs")
+    for number in range(given["parts"]):
+        rows_of_part = database.sql(part(number, given["parts"])).to_arrow_table()
+        name = source.partition(".")[2]
+        table = catalog.create_table_if_not_exists(name, schema=rows_of_part.schema)
+        table.append(rows_of_part)
+elif kind == "sqlite":
+    file = sqlite3.connect(f"{folder}/log.db")
+    file.execute("CREATE TABLE log (user_id INTEGER, action TEXT, reward REAL)")
+    found = database.execute(part(0, 1))
+    while some := found.fetchmany(50_000):
+        file.executemany("INSERT INTO log VALUES (?, ?, ?)", some)
+    file.commit()
+else:
+    import psycopg
+    with psycopg.connect(source, autocommit=True) as server:
+        server.execute("DROP TABLE IF EXISTS bench_log")
+        server.execute("CREATE TABLE bench_log (user_id bigint, action text, reward float8)")
+        with server.cursor().copy("COPY bench_log FROM STDIN") as copy:
+            found = database.execute(part(0, 1))
+            while some := found.fetchmany(50_000):
+                copy.write("".join(f"{user}\\t{action}\\t{reward!r}\\n" for user, action, reward in some))
+        server.execute("VACUUM ANALYZE bench_log")
+"""
+ARMNESIA = """
+import json, re, sys, time
+from armnesia import read_log
+given = json.loads(sys.argv[1])
+names = [f"arm-{arm}" for arm in range(100)]
+options = {"table": given["table"], "user": "user_id", "actions": names}
+read_log(given["tiny"], actions=["A"])
+if given["task"] == "look-up":
+    log = read_log(given["source"], **options)
+start = time.perf_counter()
+if given["task"] == "look-up":
+    found = [int(log.request(user=given["person"]).counts.sum())]
+elif given["task"] == "count":
+    found = [int(sum) for sum in read_log(given["source"], **options).statistics().sums]
+else:
+    from armnesia.cli.main import main
+    try:
+        main(["erase", "--purge", "--ignore-retention", "--url", given["vault"], "--json"])
+    except SystemExit as stopped:
+        assert not stopped.code
+    found = "erased"
+taken = time.perf_counter() - start
+print()
+print(json.dumps([taken, found]))
+"""
+BARE = """
+import importlib, json, sys, time
+from pathlib import Path
+import duckdb
+given = json.loads(sys.argv[1])
+kind, source = given["kind"], given["source"]
+database = duckdb.connect(config={"enable_external_file_cache": "false"})
+database.execute("SET enable_progress_bar = false")
+
+def load(name):
+    module = importlib.import_module(f"duckdb_extension_{name}")
+    path = next(Path(module.__path__[0]).rglob(f"{name}.duckdb_extension"))
+    database.execute(f"LOAD '{path}'")
+
+if kind == "parquet":
+    table = f"read_parquet('{source}')"
+elif kind == "delta":
+    load("delta")
+    table = f"delta_scan('{source.removeprefix('delta:')}')"
+elif kind == "iceberg":
+    load("avro"), load("iceberg")
+    table = f"iceberg_scan('{given['metadata']}')"
+elif kind == "sqlite":
+    load("sqlite_scanner")
+    database.execute(f"ATTACH '{source.removeprefix('sqlite:///')}' AS there (TYPE sqlite, READ_ONLY)")
+    table = "there.log"
+else:
+    load("postgres_scanner")
+    database.execute(f"ATTACH '{source}' AS there (TYPE postgres, READ_ONLY)")
+    table = "there.bench_log"
+UNITS = "CASE WHEN reward BETWEEN 0 AND 1 THEN CAST(round_even(reward * 1e9, 0) AS BIGINT) END"
+tally = f"SELECT action, count(*), sum({UNITS}), count({UNITS}) FROM {table} {{}} GROUP BY action"
+database.execute("SELECT 1 FROM read_parquet(?)", [given["tiny"]]).fetchall()
+start = time.perf_counter()
+if given["task"] == "look-up":
+    of_person = tally.format(f"WHERE user_id = {given['person']}")
+    found = [sum(n for _, n, *_ in database.execute(of_person).fetchall())]
+elif given["task"] == "count":
+    sums = {action: units for action, _, units, _ in database.execute(tally.format("")).fetchall()}
+    found = [int(sums.get(f"arm-{arm}", 0)) for arm in range(100)]
+else:
+    people = ", ".join(map(str, given["people"]))
+    for path in sorted(Path(given["folder"]).glob("*.parquet")):
+        kept = f"FROM read_parquet('{path}') WHERE user_id NOT IN ({people})"
+        database.execute(f"COPY ({kept}) TO '{path}.new'")
+    found = "erased"
+print(json.dumps([time.perf_counter() - start, found]))
+"""
+PREPARE = """
+import json, os, sys
+from armnesia.cli.main import main
+given = json.loads(sys.argv[1])
+def command(*words):
+    try:
+        main([*words, "--url", given["vault"], "--json"])
+    except SystemExit as stopped:
+        assert not stopped.code, words
+with open("people.txt", "w") as file:
+    file.write("\\n".join(map(str, given["people"])))
+with open("arms.txt", "w") as file:
+    file.write("\\n".join(f"arm-{arm}" for arm in range(100)))
+command("init", "--actions-file", "arms.txt", "--external", "--may-erase-at-source")
+command("ingest", given["source"], "--user-column", "user_id")
+command("forget", "--users-file", "people.txt")
+"""
+
+
+class Log:
+    """One log of one kind, made anew."""
+
+    made = 0
+
+    def __init__(self, kind: str, rows: int) -> None:
+        Log.made += 1
+        self.kind, self.folder = kind, str(Path(f"{kind}-{Log.made}").absolute())
+        name = f"bench.logs.clicks_{Log.made}"
+        self.source = {
+            "parquet": f"{self.folder}/*.parquet",
+            "delta": f"delta:{self.folder}",
+            "iceberg": f"iceberg:{name}",
+            "sqlite": f"sqlite:///{self.folder}/log.db",
+            "postgresql": os.environ.get("ARMNESIA_TEST_POSTGRES", ""),
+        }[kind]
+        run(MAKE, json.dumps({**self.given, "rows": rows, "parts": PARTS}))
+        self.metadata = ""
+        if kind == "iceberg":
+            from pyiceberg.catalog import load_catalog  # noqa: PLC0415 (an extra)
+
+            self.metadata = load_catalog("bench").load_table(name.partition(".")[2]).metadata_location
+
+    @property
+    def given(self) -> dict[str, Any]:
+        table = {"sqlite": "log", "postgresql": "bench_log"}.get(self.kind)
+        return {"kind": self.kind, "folder": self.folder, "source": self.source, "table": table}
+
+
+def measure(log: Log, task: str, rounds: int, before: str | None, **more: Any) -> None:
+    """Print the time and the memory of each side, and the ratio to DuckDB's own statement."""
+    given = {**log.given, "task": task, "metadata": log.metadata, **more}
+    sides = {"DuckDB": (BARE, sys.executable), "armnesia": (ARMNESIA, sys.executable)}
+    if before is not None:
+        sides["before"] = (ARMNESIA, before)
+    times: dict[str, list[float]] = {side: [] for side in sides}
+    peaks, found = dict.fromkeys(sides, 0.0), []
+    for _ in range(rounds):
+        for side, (code, python) in sides.items():
+            printed, peak = run(code, json.dumps(given), python=python)
+            taken, answer = json.loads(printed.splitlines()[-1])
+            times[side].append(taken)
+            peaks[side] = max(peaks[side], peak)
+            found.append(answer)
+    assert all(answer == found[0] for answer in found), "the sides differ"
+    _print_sides(log.kind, task, {side: statistics.median(taken) for side, taken in times.items()}, peaks)
+
+
+def _print_sides(kind: str, task: str, seconds: dict[str, float], peaks: dict[str, float]) -> None:
+    words = [f"{kind:11} {task:8}"]
+    for side, taken in seconds.items():
+        ratio = "" if side == "DuckDB" else f" ×{taken / seconds['DuckDB']:.2f}"
+        words.append(f"{side} {taken:8.3f} s{ratio} {peaks[side]:5,.0f} MB")
+    print("   ".join(words), flush=True)
+
+
+def measure_erasing(kind: str, rows: int, before: str | None) -> None:
+    """Each side erases the same people once, from a log of its own."""
+    people = [(7919 * number + 17) % max(rows // 20, 1) for number in range(TOGETHER)]
+    seconds, peaks = {}, {}
+    sides = {"DuckDB": sys.executable, "armnesia": sys.executable, **({"before": before} if before else {})}
+    for side, python in sides.items():
+        log = Log("parquet" if side == "DuckDB" else kind, rows)
+        given = {
+            **log.given,
+            "task": "erase",
+            "people": people,
+            "tiny": TINY,
+            "vault": f"sqlite:///{log.folder}.vault",
+        }
+        if side != "DuckDB":
+            run(PREPARE, json.dumps(given), python=python)
+        printed, peaks[side] = run(BARE if side == "DuckDB" else ARMNESIA, json.dumps(given), python=python)
+        seconds[side] = json.loads(printed.splitlines()[-1])[0]
+    _print_sides(kind, "erase", seconds, peaks)
+
+
+TINY = "tiny.parquet"
+CATALOG = """
+import duckdb, os
+duckdb.sql("COPY (SELECT 'A' AS action, 1 AS reward, 1 AS user_id) TO 'tiny.parquet'")
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--tasks", default="count,look-up,erase")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the sides take turns")
+    parser.add_argument("--before", help="a Python with another version of armnesia")
+    parser.add_argument("--folder", help="where to make the files; by default a temporary folder")
+    given = parser.parse_args()
+    print(machine())
+    print(f"{given.rows:,} rows, 100 arms, {max(given.rows // 20, 1):,} people; medians of {given.rounds}")
+    start = time.perf_counter()
+    with (
+        tempfile.TemporaryDirectory(prefix="armnesia-sources-", dir=given.folder) as folder,
+        contextlib.chdir(folder),
+    ):
+        os.environ["PYICEBERG_CATALOG__BENCH__URI"] = f"sqlite:///{folder}/catalog.db"
+        os.environ["PYICEBERG_CATALOG__BENCH__WAREHOUSE"] = f"file://{folder}/warehouse"
+        os.mkdir("warehouse")
+        run(CATALOG)
+        for kind in given.kinds.split(","):
+            if kind == "postgresql" and not os.environ.get("ARMNESIA_TEST_POSTGRES"):
+                print("postgresql: left out, because ARMNESIA_TEST_POSTGRES names no server")
+                continue
+            log = Log(kind, given.rows)
+            for task in ("count", "look-up"):
+                if task in given.tasks:
+                    person = given.rows // 60
+                    measure(log, task, given.rounds, given.before, tiny=TINY, person=person)
+            if "erase" in given.tasks and kind in ERASED:
+                measure_erasing(kind, given.rows, given.before)
+    print(f"({time.perf_counter() - start:.0f} s in all)")
+
+
+if __name__ == "__main__":
+    main()
