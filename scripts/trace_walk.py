@@ -1,6 +1,6 @@
-"""What init, ingest, forget, decide, unlearn and erase call: functions, files, transactions and signatures.
+"""What read_log, init, ingest, forget, decide, unlearn and erase call: functions, files, transactions.
 
-Runs the commands, each in a process of its own as users do, on a small log and an SQLite vault in a
+Runs the commands, each in a process of its own as users do, on a small log, which `read_log` reads as Parquet, and an SQLite vault in a
 temporary folder. `python -m scripts.trace_walk` prints a table, `python -m scripts.trace_walk forget` the
 functions that forget calls.
 """
@@ -30,7 +30,9 @@ import duckdb
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "armnesia"
 URL, EXTERNAL = "sqlite:///vault.db", "sqlite:///external.db"
+READ_LOG = ("read_log", "log.parquet")
 COMMANDS = (
+    READ_LOG,
     ("init", "--url", URL, "--actions", "A,B"),
     ("ingest", "log.csv", "--url", URL, "--user-column", "user"),
     ("forget", "--url", URL, "--user", "user-3"),
@@ -174,6 +176,7 @@ def _print_walk(place: int) -> None:
 
 def _walk_here(place: int) -> Walk:
     """The walk of one of the commands, in this process and the working folder."""
+    from armnesia import read_log  # noqa: PLC0415
     from armnesia.cli.main import main  # noqa: PLC0415
 
     # The same keys in every run: SQLite fills its pages, and cleans them, alike.
@@ -188,6 +191,8 @@ def _walk_here(place: int) -> Walk:
                 if stopped.code != 0:
                     raise RuntimeError(f"{' '.join(command)} ended with code {stopped.code}") from None
 
+    if command == READ_LOG:
+        return trace("read_log", lambda: read_log("log.parquet", user="user", actions=["A", "B"]))
     for before in PREPARING.get(command[0], ()):
         run(before)
     return trace(command[0], run)

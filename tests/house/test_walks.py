@@ -1,15 +1,13 @@
-"""What a trace of the vault's commands counts, and that the tables of the walks in the docs are true."""
+"""What a trace counts of `read_log` and of the vault's commands."""
 
 import importlib.util
-import re
-from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from scripts.trace_walk import PACKAGE, ROOT, Walk, trace
+from scripts.trace_walk import Walk, trace
 from scripts.trace_walk import walks as traced_walks
 
 PROGRAM = """
@@ -73,9 +71,10 @@ def walks() -> dict[str, Walk]:
 
 
 def test_every_command_is_traced(walks: dict[str, Walk]) -> None:
-    assert list(walks) == ["init", "ingest", "forget", "decide", "unlearn", "erase"]
+    assert list(walks) == ["read_log", "init", "ingest", "forget", "decide", "unlearn", "erase"]
     assert all(walk.functions > walk.files > 0 for walk in walks.values())
     assert {command: walk.writes > 0 for command, walk in walks.items()} == {
+        "read_log": False,
         "init": True,
         "ingest": True,
         "forget": True,
@@ -84,55 +83,3 @@ def test_every_command_is_traced(walks: dict[str, Walk]) -> None:
         "erase": True,
     }
     assert walks["forget"].signatures > 0
-
-
-# The tables of docs/architecture.md.
-
-
-def documented_files(command: str, text: str) -> set[str]:
-    """The files that the table of a walk names, relative to the package; without a room, the vault's."""
-    (section,) = re.findall(rf"(?ms)^## The walk of `armnesia {command}\b.*?(?=^## )", text)
-    rows = [line for line in section.splitlines() if line.startswith("|")]
-    names = re.findall(r"`([\w/]+\.py)`", "\n".join(rows))
-    return {name if (PACKAGE / name).exists() else f"vault/{name}" for name in names}
-
-
-def untrue_of_walk(named: set[str], walk: Walk) -> list[str]:
-    """A sentence per file that a table names wrongly or lacks."""
-    calls = Counter(function.partition(":")[0] for function in walk.called)
-    lacking = {file for file, n in calls.items() if n >= 3 and file.startswith(("cli/", "vault/"))} - named
-    return [f"{file} is not called" for file in sorted(named - calls.keys())] + [
-        f"{file} is not named: {calls[file]} functions of it are called" for file in sorted(lacking)
-    ]
-
-
-@pytest.mark.parametrize("command", ["unlearn", "forget"])
-def test_the_table_of_a_walk_is_true(walks: dict[str, Walk], command: str) -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = documented_files(command, text)
-    assert len(named) > 15
-    assert untrue_of_walk(named, walks[command]) == []
-
-
-OTHER_KINDS = {f"logs/erasing/{name}.py" for name in ("delta", "iceberg", "sqlite", "postgres")} | {
-    f"logs/erasing/{name}.py" for name in ("delta_files", "iceberg_files", "lake_eraser", "lake_contents")
-}
-
-
-def test_the_table_of_erasing_is_true_of_parquet_files(walks: dict[str, Walk]) -> None:
-    """What is called differs with the kind of source: files of other kinds only have to be there."""
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = documented_files("erase", text)
-    assert len(named) > 15
-    assert [name for name in sorted(OTHER_KINDS) if not (PACKAGE / name).exists()] == []
-    assert named >= OTHER_KINDS
-    assert untrue_of_walk(named - OTHER_KINDS, walks["erase"]) == []
-
-
-def test_what_is_untrue_of_a_walk_is_found(walks: dict[str, Walk]) -> None:
-    text = "## The walk of `armnesia forget U`\n| a | `vault.py`, `cli/demo.py` |\n`core/units.py`\n\n## B"
-    assert documented_files("forget", text) == {"vault/vault.py", "cli/demo.py"}
-    found = untrue_of_walk({"vault/vault.py", "cli/demo.py"}, walks["forget"])
-    assert found[0] == "cli/demo.py is not called"
-    assert "vault/state/managed_records.py is not named: 4 functions of it are called" in found
-    assert not any("core/" in sentence or "vault/vault.py" in sentence for sentence in found)
