@@ -68,6 +68,7 @@ class Source(ABC):
     """Whether rows are in the same order at each reading."""
     holds_still: ClassVar[bool] = True
     """Whether a second reading finds the same rows, or refuses."""
+
     @classmethod
     @abstractmethod
     def at(cls, location: Any, columns: Columns, table: str | None) -> Self:
@@ -89,15 +90,19 @@ class Source(ABC):
         """What deletes rows of this source."""
         raise UnsupportedError(f"rows of source {self.location!r} cannot be erased by armnesia")
 
-    def relation(self, connection: Connection) -> Relation:
-        """The rows as one table in SQL, with typed columns that are named by their roles."""
+    def relation(self, connection: Connection, further: Mapping[str, str] | None = None) -> Relation:
+        """The rows as one table in SQL, with typed columns that are named by their roles.
+
+        `further` are expressions over the scan's columns, and the names that they have in the table.
+        """
         scan = self.scan(connection)
         columns = {
             role: self._typed(role, name, scan.columns) for role, name in self._named(scan.columns).items()
         }
-        selected = ", ".join(f"{column.sql} AS log_{role}" for role, column in columns.items())
+        selected = [f"{column.sql} AS log_{role}" for role, column in columns.items()]
+        selected += [f"{sql} AS {name}" for name, sql in (further or {}).items()]
         return Relation(
-            f"(SELECT {selected} FROM {scan.table_of(columns.values())}) AS log",
+            f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())}) AS log",
             {role: column.named(f"log_{role}") for role, column in columns.items()},
             scan.parameters,
         )
@@ -142,9 +147,7 @@ class Source(ABC):
     ) -> list[Tally]:
         """Add up the rows; see `Reading.tallies`."""
         with self.reading() as reading:
-            return reading.tallies(
-                reward_range, chosen=chosen, others=others, by=by, positions=positions
-            )
+            return reading.tallies(reward_range, chosen=chosen, others=others, by=by, positions=positions)
 
     def first_wrong(
         self,

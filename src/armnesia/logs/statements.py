@@ -34,6 +34,16 @@ class Relation:
         """The columns of a numbered role, in order."""
         return [column for name, column in self.columns.items() if name.startswith(f"{role}_")]
 
+    def among(self, chosen: "Chosen | None") -> tuple[str, dict[str, list[str]]]:
+        """Whether a row is one of those chosen, in SQL, and its parameters."""
+        conditions, parameters = [], {}
+        for role, texts in (("user", chosen.users), ("id", chosen.ids)) if chosen else ():
+            if texts:
+                name = f"chosen_{role}s"
+                condition, parameters[name] = self.columns[role].among(name, texts)
+                conditions.append(condition)
+        return f"({' OR '.join(conditions) or 'false'})", parameters
+
 
 class Tally(NamedTuple):
     """Rows that were added up: the labels that they share, and their sums."""
@@ -103,7 +113,7 @@ class Reading:
         Chosen rows are told apart by the roles `by`, "user" or "id"; without a choice, all rows are.
         """
         columns = self.relation.columns
-        is_chosen, parameters = self._among(chosen)
+        is_chosen, parameters = self.relation.among(chosen)
         total = columns["action"].total
         groups = {"g_action": columns["action"], **self._keys()}
         for role in by:
@@ -161,7 +171,12 @@ class Reading:
         none = Column("CAST(NULL AS VARCHAR)", "VARCHAR")
         labels = [columns.get(role, none) for role in ("user", "id")]
         keys = [each.text() for each in self._keys().values()]
-        texts = [columns["action"].text(), columns["reward"].units(), *(each.text() for each in labels), *keys]
+        texts = [
+            columns["action"].text(),
+            columns["reward"].units(),
+            *(each.text() for each in labels),
+            *keys,
+        ]
         others = [each.text() for each in self.relation.several("other")]
         if others:  # each text with its length, so that they can be joined
             sized = (f"coalesce(concat(length({text}), ':', {text}), '-')" for text in others)
@@ -228,15 +243,6 @@ class Reading:
             f"g_key_{place}": Column(key.interval_sql(each.reward()), "VARCHAR") if key.edges else each
             for place, (key, each) in enumerate(pairs)
         }
-
-    def _among(self, chosen: Chosen | None) -> tuple[str, dict[str, list[str]]]:
-        conditions, parameters = [], {}
-        for role, texts in (("user", chosen.users), ("id", chosen.ids)) if chosen else ():
-            if texts:
-                name = f"chosen_{role}s"
-                condition, parameters[name] = self.relation.columns[role].among(name, texts)
-                conditions.append(condition)
-        return f"({' OR '.join(conditions) or 'false'})", parameters
 
     def _conditions(self) -> list[tuple[Condition, Column]]:
         return list(zip(self._where, self.relation.several("where"), strict=True))

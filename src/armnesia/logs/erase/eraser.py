@@ -67,7 +67,7 @@ class Eraser(ABC):
     def deleted(self, people: Chosen) -> int:
         """Delete rows that are there, after `check`; refuse if other rows would change. Their number."""
 
-    def purge(self, *, ignore_retention: bool = False) -> datetime | None:  # noqa: ARG002 (of subclasses)
+    def purge(self, *, ignore_retention: bool = False) -> datetime | None:
         """Remove versions and files that still hold deleted rows.
 
         None if no such file is left. Otherwise the rest is younger than the retention that the source
