@@ -1,0 +1,71 @@
+"""Object stores: `s3://…` and `https://…`, which DuckDB reads by its extension `httpfs`."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from armnesia.core.errors import InvalidInputError, MissingExtraError
+from armnesia.core.urls import may_hold_password, redacted
+from armnesia.logs.engine import Connection
+
+_SCHEMES = ("s3", "s3a", "s3n", "http", "https")
+_OPTIONS = {
+    "KEY_ID": "AWS_ACCESS_KEY_ID",
+    "SECRET": "AWS_SECRET_ACCESS_KEY",
+    "SESSION_TOKEN": "AWS_SESSION_TOKEN",
+    "REGION": "AWS_REGION",
+}
+
+
+def is_remote(place: str) -> bool:
+    """Whether a place is the URL of an object store, rather than a path.
+
+    >>> is_remote("s3://logs/clicks"), is_remote("/logs/clicks")
+    (True, False)
+    """
+    return "://" in place
+
+
+def reach(connection: Connection, place: str) -> None:
+    """Let a connection read what is at a URL; a path needs nothing."""
+    if not is_remote(place):
+        return
+    parts = urlsplit(place)
+    if parts.scheme not in _SCHEMES:
+        raise InvalidInputError(
+            f"a URL must begin with one of {', '.join(f'{each}://' for each in _SCHEMES)}; got"
+            f" {redacted(place)!r}"
+        )
+    if may_hold_password(f"{parts.netloc}{parts.path}"):
+        raise InvalidInputError(
+            f"a URL must have no credentials, which belong into the environment; got {redacted(place)!r}"
+        )
+    connection.load("httpfs")
+    if parts.scheme.startswith("s3"):
+        chain = False
+        with suppress(MissingExtraError):
+            connection.load("aws")
+            chain = True
+        options = ", ".join(_options(chain=chain))
+        connection.rows(f"CREATE OR REPLACE SECRET armnesia_s3 ({options})")
+
+
+def _options(*, chain: bool) -> Iterator[str]:
+    """Those of a secret, from the variables that the tools of AWS read."""
+    yield "TYPE s3"
+    if chain:
+        yield "PROVIDER credential_chain"
+    for option, variable in _OPTIONS.items():
+        if os.environ.get(variable) and not (chain and option != "REGION"):
+            yield f"{option} {_literal(os.environ[variable])}"
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        parts = urlsplit(endpoint)
+        yield f"ENDPOINT {_literal(parts.netloc)}"
+        yield f"USE_SSL {str(parts.scheme == 'https').lower()}"
+        yield "URL_STYLE 'path'"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
