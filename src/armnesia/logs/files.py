@@ -8,7 +8,7 @@ import glob
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.files import stamp_of
@@ -19,6 +19,9 @@ from armnesia.logs.csv_text import check_csv
 from armnesia.logs.engine import Connection
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, quoted
+
+if TYPE_CHECKING:
+    from armnesia.logs.erase.eraser import Eraser
 
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _MOST_DIGITS = 38
@@ -92,10 +95,10 @@ class FileSource(Source):
                 raise InvalidLogError(f"source {path!r} has changed since the log was read; read it again")
         return Scan(self.table_sql, self.stored, {"files": [glob.escape(path) for path in self.paths]})
 
-    def _typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
+    def typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
         if name in self.refused:
             raise self.refused[name]
-        return super()._typed(role, name, available)
+        return super().typed(role, name, available)
 
     def version(self) -> Version | None:
         """Each file with its size and time of change."""
@@ -111,6 +114,12 @@ class FileSource(Source):
             return None
         added = [path for path in self.paths if path not in before]
         return self.with_files(added) if added else None
+
+    def eraser(self) -> "Eraser":
+        """What writes Parquet files again without rows of people."""
+        from armnesia.logs.erase.parquet import ParquetEraser  # noqa: PLC0415 (it needs this module)
+
+        return ParquetEraser(self)
 
     def _as_csv(self, format_: Format) -> "FileSource":
         """Read CSV by its header, which all files must share; every value is text."""
@@ -144,7 +153,7 @@ class FileSource(Source):
         with self.connection() as connection:
             if self.remote:
                 connection.load("httpfs")
-            schemas = connection.rows(_SCHEMAS, files)
+            schemas = connection.rows(SCHEMAS, files)
             described = [
                 connection.rows(
                     "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)",
@@ -331,7 +340,7 @@ def _short(path: str, other: str) -> str:
     return os.path.relpath(path, os.path.commonpath([os.path.dirname(path), os.path.dirname(other)]))
 
 
-_SCHEMAS = (
+SCHEMAS = (
     "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type,"
     " type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place) AS fields"
     " FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files)) GROUP BY file_name)"

@@ -85,6 +85,11 @@ def not_erased(place: str, reason: str) -> InvalidLogError:
     return InvalidLogError(f"rows of {place!r} cannot be erased: {reason}")
 
 
-def others_changed(place: str) -> InvalidLogError:
-    """Refuse an erasure after which other rows would not be what they were."""
-    return not_erased(place, "the other rows would not stay the same; nothing was changed")
+def rows_of_others(source: Source, people: Chosen) -> tuple[int, int]:
+    """The number of the rows of everybody else, and a check-sum of all their columns, in any order."""
+    with source.connection() as connection:
+        relation = source.relation(connection, {"log_digest": "hash(*COLUMNS(*))"})
+        is_chosen, parameters = relation.among(people)
+        sql = f"SELECT count(*), sum(log_digest) FROM {relation.table} WHERE NOT coalesce({is_chosen}, false)"
+        ((number, digest),) = connection.rows(sql, {**relation.parameters, **parameters})
+    return int(number), int(digest or 0)
