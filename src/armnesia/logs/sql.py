@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.identifiers import LARGEST_EXACT
+from armnesia.core.identifiers import LARGEST_EXACT, SHORT_FLOATS_EXACT_BELOW, UserType
 from armnesia.core.units import UNIT
 from armnesia.logs.conditions import Condition
 from armnesia.logs.values import NUMBER
@@ -61,6 +61,13 @@ class Column:
     is_finite: ClassVar[str] = "isfinite({})"
     total: ClassVar[str] = "sum({})"
     """The exact sum of integers: DuckDB adds those of 64 bits up in 128."""
+    matches: ClassVar[str] = "regexp_full_match({}, '{}', 'i')"
+    """Whether a text matches a pattern as a whole, in any case of letters."""
+    list_of: ClassVar[str] = "CAST(${} AS {}[])"
+    """A parameter, which is a list, with the type of its values, and its first value."""
+    first_of: ClassVar[str] = "{}[1]"
+    each_of: ClassVar[str] = "SELECT unnest(${})"
+    """The values of a parameter as a table; so are names of people given, never in the text of a statement."""
 
     @property
     def type(self) -> str:
@@ -129,7 +136,7 @@ class Column:
         if self.holds_numbers:
             return self.reward()
         text = self.text()
-        number = f"CASE WHEN {self._is_numeral()} THEN CAST({text} AS DOUBLE) END"
+        number = f"CASE WHEN {self._is_numeral()} THEN TRY_CAST({text} AS DOUBLE) END"
         return f"CASE lower({text}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {number} END"
 
     def is_no_number(self) -> str:
@@ -139,7 +146,7 @@ class Column:
         return f"coalesce(NOT ({self._is_numeral()} OR lower({self.text()}) IN ('true', 'false')), false)"
 
     def _is_numeral(self) -> str:
-        return f"regexp_full_match({self.text()}, '{NUMBER}', 'i')"
+        return self.matches.format(self.text(), NUMBER)
 
     def holds(self, condition: Condition, parameter: str) -> str:
         """Whether a value satisfies a condition, whose values are given as a list in a parameter.
@@ -150,10 +157,10 @@ class Column:
         if not condition.values:
             return f"{self.text()} IS NOT NULL"
         value, type_ = (self.number(), "DOUBLE") if condition.compares_numbers else (self.text(), "VARCHAR")
-        values = f"CAST(${parameter} AS {type_}[])"
-        compared = f"{value} {condition.operator} {values}[1]"
+        values = self.list_of.format(parameter, type_)
+        compared = f"{value} {condition.operator} {self.first_of.format(values)}"
         if condition.operator == "in":
-            compared = f"list_contains({values}, {value})"
+            compared = f"array_contains({values}, {value})"
         # DuckDB takes NaN for a number that is equal to itself.
         return f"coalesce({f'NOT isnan({value}) AND ' * condition.compares_numbers}{compared}, false)"
 
@@ -182,13 +189,98 @@ class Column:
 
     def is_in(self, parameter: str) -> str:
         """Whether the expression, a text, is one of a list."""
-        return f"{self.sql} IN (SELECT unnest(${parameter}))"
+        return f"{self.sql} IN ({self.each_of.format(parameter)})"
 
     def propensity(self) -> str:
         """The value as a float; NULL where it is no finite number."""
         if not self.is_text and self.type not in _NUMBERS:
             return "CAST(NULL AS DOUBLE)"
-        return f"CASE WHEN isfinite({self.reward()}) THEN {self.reward()} END"
+        return f"CASE WHEN {self.is_finite.format(self.reward())} THEN {self.reward()} END"
+
+
+_TEXTS = {"VARCHAR", "ENUM", "BLOB"}
+_BLANKS = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+"""What `str.strip` removes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameColumn(Column):
+    """The names of people in the one spelling of a vault: `UserType.normalised` in SQL; NULL where is none.
+
+    Values of other types than text have one spelling only. A text is nearly always plain, which is quickly
+    seen: only others are looked at closely.
+    """
+
+    stored: Column
+    user_type: UserType
+
+    @classmethod
+    def of(cls, stored: Column, user_type: UserType) -> "NameColumn":
+        """Bring a column of names into the normal form."""
+        found = cls(sql=stored.sql, full_type=stored.full_type, stored=stored, user_type=user_type)
+        if stored.type not in _TEXTS:
+            return found
+        normal = f"CASE WHEN {found.is_plain()} THEN {stored.text()} ELSE {found._rewritten()} END"
+        return replace(found, sql=normal, full_type="VARCHAR")
+
+    def is_plain(self) -> str:
+        """Whether a text is in the normal form, by a quick test."""
+        text = self.stored.text()
+        if self.user_type is UserType.INTEGER:
+            return f"coalesce(CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}, false)"
+        return f"(strlen({text}) = length({text}) AND {text} >= '!' AND {text}[-1] >= '!')"  # ASCII, no blanks
+
+    def _rewritten(self) -> str:
+        """The normal form of any text."""
+        trimmed = f"trim(nfc_normalize({self.stored.text()}), '{_BLANKS}')"
+        if self.user_type is not UserType.INTEGER:
+            return f"nullif({trimmed}, '')"
+        digits = f"ltrim(regexp_extract({trimmed}, '[0-9]+'), '0')"
+        exact = f"NOT contains({trimmed}, '.') OR (length({digits}), {digits}) < (16, '{LARGEST_EXACT}')"
+        sign = f"CASE WHEN {trimmed}[1] = '-' AND {digits} <> '' THEN '-' ELSE '' END"
+        is_integer = f"regexp_full_match({trimmed}, '[+-]?[0-9]+([.]0*)?') AND ({exact})"
+        return f"CASE WHEN {is_integer} THEN {sign} || coalesce(nullif({digits}, ''), '0') END"
+
+    def is_wrong(self) -> str:
+        """Whether a value names nobody in a vault whose people are named by integers, and yet is there."""
+        text, type_ = self.stored.text(), self.stored.type
+        if self.user_type is not UserType.INTEGER or type_ in INTEGERS:
+            return "false"
+        if type_ in _TEXTS:
+            some = f"trim({text}, '{_BLANKS}') <> ''"
+            return f"coalesce(NOT {self.is_plain()} AND {some} AND {self._rewritten()} IS NULL, false)"
+        # From here on floats of 32 bits skip integers; those of 64 bits have a point or an exponent there.
+        exact = f"abs({self.stored.sql}) < {SHORT_FLOATS_EXACT_BELOW}" if type_ == "FLOAT" else "true"
+        return f"coalesce(NOT (regexp_full_match({text}, '-?[0-9]+') AND {exact}), false)"
+
+    def among(self, parameter: str, texts: Collection[str]) -> tuple[str, list[str]]:
+        """Whether the name is one of these, in SQL, and the parameter."""
+        condition, wanted = self.stored.among(parameter, texts)
+        if self.stored.type in _TEXTS:
+            others, _ = Column(self._rewritten(), "VARCHAR").among(parameter, texts)
+            condition = f"({condition} OR (NOT {self.is_plain()} AND {others}))"
+        return condition, wanted
+
+    def usual_integer(self) -> str:
+        """Whether a value is an integer as it is usually written, of at most 38 digits."""
+        if self.stored.type in INTEGERS:
+            return "true"
+        return f"regexp_full_match({self.stored.text()}, '0|-?[1-9][0-9]{{0,37}}')"
+
+    def looks_like_float(self) -> str:
+        """Whether a value looks like an integer that became a float; see `looks_like_float` of the core."""
+        if self.stored.type in INTEGERS:
+            return "false"
+        text = self.stored.text()
+        pattern = "-?[0-9]+[.]0*|-?[0-9]([.][0-9]+)?e[+][0-9]+"
+        return f"((contains({text}, '.') OR contains({text}, '+')) AND regexp_full_match({text}, '{pattern}', 'i'))"
+
+    def has_blanks(self) -> str:
+        """Whether a text has blanks around it."""
+        if self.stored.type not in _TEXTS:
+            return "false"
+        text = self.stored.text()
+        return f"(NOT {self.is_plain()} AND trim({text}, '{_BLANKS}') <> {text})"
 
 
 def _is_unicode(text: str) -> bool:

@@ -168,7 +168,7 @@ class Reading:
         Rows without an id that are equal in all columns are one, with their number; its position is the first.
         """
         columns = self.relation.columns
-        none = Column("CAST(NULL AS VARCHAR)", "VARCHAR")
+        none = Column("NULL", "VARCHAR")
         labels = [columns.get(role, none) for role in ("user", "id")]
         keys = [each.text() for each in self._keys().values()]
         texts = [
@@ -179,7 +179,7 @@ class Reading:
         ]
         others = [each.text() for each in self.relation.several("other")]
         if others:  # each text with its length, so that they can be joined
-            sized = (f"coalesce(concat(length({text}), ':', {text}), '-')" for text in others)
+            sized = (f"coalesce(length({text}) || ':' || {text}, '-')" for text in others)
             texts.append(f"concat({', '.join(sized)})")
         named = ", ".join(f"{text} AS r{place}" for place, text in enumerate(texts))
         sql = f"SELECT position, {named} FROM ({self._with_positions()}) AS log WHERE {self._kept()}"
