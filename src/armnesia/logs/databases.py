@@ -162,11 +162,11 @@ class SQLiteSource(TableSource):
         self.declared.update(every)
         return Scan(named, columns)
 
-    def _typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
+    def typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
         """A column whose values are as it is declared, or else read as text where that loses nothing."""
         if name in available and name not in self.checked:
             self.checked[name] = self._looked_at(name, available[name])
-        return super()._typed(role, name, {**available, **self.checked})
+        return super().typed(role, name, {**available, **self.checked})
 
     def _looked_at(self, name: str, column: Column) -> Column:
         what, table = quoted(name), quoted(str(self.table))

@@ -43,6 +43,8 @@ _SETTINGS = {
 }
 _EXTRA_OF = {"postgres_scanner": "databases", "sqlite_scanner": "databases"}
 """The extra with the wheel of an extension, if it is not `lakes`."""
+PARAMETERS = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')|\$([a-z_0-9]+)""")
+"""A quoted name or text, in which a mark means nothing, or the name of a parameter."""
 Row = tuple[Any, ...]
 
 
@@ -88,17 +90,18 @@ class DuckDBConnection:
         Texts become variables of the connection, by way of an array. As parameters of DuckDB's own, they
         would make it import pandas first, if that is installed, which takes longer than most statements.
         """
-        for name in set(re.findall(r"\$([a-z_0-9]+)", sql)):
-            value = parameters[name]
-            if isinstance(value, list) and (not value or isinstance(value[0], str)):
-                self.cursor.register(f"parameter_{name}", {"texts": np.array([json.dumps(value)])})
-                listed = f"SELECT texts::VARCHAR::JSON::VARCHAR[] FROM parameter_{name}"
-                self.cursor.execute(f"SET VARIABLE {name} = ({listed})")
-                written = f"getvariable('{name}')"
-            else:
-                written = repr(value)
-            sql = re.sub(rf"\${name}\b", written.replace("\\", r"\\"), sql)
-        self.cursor.execute(sql)
+        names = {name for _, name in PARAMETERS.findall(sql) if name}
+        written = {name: self._written(name, parameters[name]) for name in names}
+        self.cursor.execute(PARAMETERS.sub(lambda found: found[1] or written[found[2]], sql))
+
+    def _written(self, name: str, value: Any) -> str:
+        """A parameter in SQL."""
+        if not (isinstance(value, list) and (not value or isinstance(value[0], str))):
+            return repr(value)
+        self.cursor.register(f"parameter_{name}", {"texts": np.array([json.dumps(value)])})
+        listed = f"SELECT texts::VARCHAR::JSON::VARCHAR[] FROM parameter_{name}"
+        self.cursor.execute(f"SET VARIABLE {name} = ({listed})")
+        return f"getvariable('{name}')"
 
     def load(self, extension: str) -> None:
         """Load an extension."""
@@ -192,6 +195,9 @@ def _in_words(source: str) -> Iterator[None]:
         raise
     except UnicodeDecodeError:  # of a message that quotes a value
         raise InvalidLogError(f"source {source!r} cannot be read: it has text that is not UTF-8") from None
+    except (duckdb.InternalException, duckdb.FatalException):
+        _database_of.cache_clear()  # after one, DuckDB refuses every statement: the next has a new database
+        raise InvalidLogError(f"source {source!r} cannot be read: DuckDB itself failed") from None
     except duckdb.Error as error:
         # Not chained, and not passed on: DuckDB's message quotes lines, values and passwords.
         raise InvalidLogError(f"source {source!r} cannot be read: {_reason(str(error))}") from None

@@ -56,11 +56,12 @@ class FrameSource(Source):
         """The columns as they are in memory."""
         assert isinstance(connection, DuckDBConnection)
         frame = self.frame if isinstance(self.frame, dict) else _Stream(self.frame)
-        connection.cursor.register("log_frame", frame)
-        described = connection.rows("DESCRIBE log_frame")
+        view = f"log_frame_{id(self.frame)}"  # a connection may read several
+        connection.cursor.register(view, frame)
+        described = connection.rows(f"DESCRIBE {view}")
         types = {name: type_ for name, type_, *_ in described}
         types |= {name: NUMERIC for name, values in _numerals(self.frame)}
-        return Scan("log_frame", {name: Column(quoted(name), type_) for name, type_ in types.items()})
+        return Scan(view, {each: Column(quoted(each), type_) for each, type_ in types.items()})
 
 
 class _Numerals(np.ndarray[Any, Any]):

@@ -97,7 +97,7 @@ class Source(ABC):
         """
         scan = self.scan(connection)
         columns = {
-            role: self._typed(role, name, scan.columns) for role, name in self._named(scan.columns).items()
+            role: self.typed(role, name, scan.columns) for role, name in self._named(scan.columns).items()
         }
         selected = [f"{column.sql} AS log_{role}" for role, column in columns.items()]
         selected += [f"{sql} AS {name}" for name, sql in (further or {}).items()]
@@ -116,7 +116,7 @@ class Source(ABC):
         named |= {f"key_{at}": key.name for at, key in enumerate(self.keys)}
         return named | {f"where_{at}": each.column for at, each in enumerate(self.where)}
 
-    def _typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
+    def typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
         """The column of a role, of a type that fits."""
         kind = role.partition("_")[0]
         if name not in available:
@@ -229,7 +229,7 @@ def open_source(
     if isinstance(source, os.PathLike):
         source = os.fspath(source)
     columns = Columns(action, reward, user, id)
-    made = _of_kind(source, columns, table)
+    made = source_at(source, columns, table)
     with made.connection() as connection:
         found = columns.found_in(list(made.scan(connection).columns))
         made = replace(made, columns=found, where=conditions(where), whole_rows=whole_rows)
@@ -239,7 +239,7 @@ def open_source(
     return made
 
 
-def _of_kind(source: Any, columns: Columns, table: str | None) -> Source:
+def source_at(source: Any, columns: Columns, table: str | None) -> Source:
     """The source with its kind; each kind is imported when it is needed."""
     match str(source).partition(":")[0] if isinstance(source, str) else None:
         case "sqlite":
