@@ -175,7 +175,7 @@ class Column:
         >>> Column("who", "VARCHAR").among("names", ["bob", "ann"])
         ('who IN (SELECT unnest($names))', ['ann', 'bob'])
         """
-        wanted = sorted(text for text in texts if text.isascii() or _is_unicode(text))
+        wanted = sorted(text for text in texts if text.isascii() or is_unicode(text))
         compared, type_ = self.text(), None
         if (type_ := self.type if self.type in _READABLE else None) and not self.misleads:
             compared = self.sql
@@ -283,6 +283,6 @@ class NameColumn(Column):
         return f"(NOT {self.is_plain()} AND trim({text}, '{_BLANKS}') <> {text})"
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
     """Whether a text can be stored at all: half of a surrogate pair cannot, so no row has it."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
