@@ -51,7 +51,6 @@ COMMANDS = {
         "backup": "vault.backup",
         "copy": "vault.copy",
         "restore": "vault.restore",
-        "upgrade": "vault.upgrade",
     },
 }
 """The module of each command, below `armnesia.cli`; its function has the command's name."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError
-from armnesia.logs.erasing import SourceState
+from armnesia.vault.ledger.source_claim import SourceState
 from armnesia.service.answer_types import SourcesDue
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log

@@ -36,7 +36,6 @@ from armnesia.vault.results.upkeep import (
     Restored,
     Rotated,
     SavedCertificates,
-    Upgraded,
 )
 from armnesia.vault.state.connection import Accept
 from armnesia.vault.state.request_options import ForgetRequest
@@ -107,7 +106,6 @@ __all__ = [
     "Tokens",
     "TouchedDecision",
     "TrustedKeys",
-    "Upgraded",
     "UserType",
     "Vault",
     "VaultIdentity",

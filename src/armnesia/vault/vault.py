@@ -27,14 +27,12 @@ from armnesia.vault.operations.compact import compact, estimate_compaction
 from armnesia.vault.operations.copy import copy_vault
 from armnesia.vault.operations.create import create_vault
 from armnesia.vault.operations.decide import decide, decide_all, decide_signed
-from armnesia.vault.operations.erase import check_erasable, erase_at_sources, preview_erasure, source_erasures
 from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import forget, forget_many
 from armnesia.vault.operations.identity import identify
 from armnesia.vault.operations.ingest import UserColumn, ingest
 from armnesia.vault.operations.ledger import read_ledger
-from armnesia.vault.operations.move import move_source
 from armnesia.vault.operations.policy import change_policy
 from armnesia.vault.operations.preview import preview, preview_methods
 from armnesia.vault.operations.readmit import readmit
@@ -50,7 +48,6 @@ from armnesia.vault.operations.subject_requests import (
     list_subject_requests,
 )
 from armnesia.vault.operations.tokens import create_token, list_tokens, note_token_uses, revoke_token
-from armnesia.vault.operations.upgrade import upgrade
 from armnesia.vault.operations.verify import check_ledger, verify
 from armnesia.vault.results.changes import ArmChange, OfferedArms, PolicyChange
 from armnesia.vault.results.checks import LedgerCheck, LedgerEntries, Verification
@@ -70,7 +67,6 @@ from armnesia.vault.results.upkeep import (
     Restored,
     Rotated,
     SavedCertificates,
-    Upgraded,
 )
 from armnesia.vault.state.certificates import (
     certificate_of_entry,
@@ -87,6 +83,13 @@ from armnesia.vault.subject_requests import SubjectRequest
 from armnesia.vault.tokens import IssuedToken, Token, Tokens
 
 DEFAULT_URL = "sqlite:///vault.db"
+
+
+def _erasing() -> Any:
+    """What erases at sources, which few vaults need."""
+    from armnesia.vault.operations import erase  # noqa: PLC0415
+
+    return erase
 
 
 class Vault:
@@ -183,8 +186,6 @@ class Vault:
         other_ids: bool = False,
         other_rows: bool = False,
         replace: bool = False,
-        batch_rows: int | None = None,
-        ordered_by: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Ingested:
@@ -201,10 +202,8 @@ class Vault:
         With `dry_run` the result says what would be done, and nothing is written.
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
 
-        An external vault counts the rows that are new at the source. Of a table of a database these are the
-        rows with greater values in the column `ordered_by` than those that were counted. Files with the name,
-        size and time of change of counted ones are refused as copies, unless `other_rows` states that their
-        rows are others.
+        An external vault counts the rows that are new at the source. Files with the name, size and time of
+        change of counted ones are refused as copies, unless `other_rows` states that their rows are others.
         """
         rows = open_source(
             source,
@@ -215,7 +214,6 @@ class Vault:
             table=table,
             where=where,
             whole_rows=self._connection.records.layout.holds_rows,
-            decimals_as_written=not self.configuration.plain_decimals,
         )
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
         return ingest(
@@ -226,8 +224,6 @@ class Vault:
             other_ids=other_ids,
             other_rows=other_rows,
             replaces=replace,
-            batch_rows=batch_rows,
-            ordered_by=ordered_by,
             dry_run=dry_run,
             progress=progress,
         )
@@ -322,10 +318,10 @@ class Vault:
                     "purge and ignore_retention are about an erasure at the source: give erase_at_source, too"
                 )
             return forget(self._connection, target, asked, search=search)
-        check_erasable(self._connection, target, purge=purge, ignore_retention=ignore_retention)
+        _erasing().check_erasable(self._connection, target, purge=purge, ignore_retention=ignore_retention)
         done = forget(self._connection, target, asked, search=search)
         try:
-            erased = erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+            erased = self.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
         except (ArmnesiaError, OSError) as error:
             what = system_failure(error) if isinstance(error, OSError) else str(error)
             reason = without_unchanged(what)
@@ -366,15 +362,15 @@ class Vault:
         holds the rows, after the retention that a table declares, or at once with `ignore_retention`. An
         erasure that was interrupted is finished.
         """
-        return erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+        return _erasing().erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
 
     def preview_erasure(self) -> ErasurePreview:
         """What `erase_at_sources` would delete: rows and files at each source; nothing is changed."""
-        return preview_erasure(self._connection)
+        return _erasing().preview_erasure(self._connection)
 
     def source_erasures(self) -> SourceErasures:
         """How far rows of forgotten people are erased at the sources, and what is due there."""
-        return source_erasures(self._connection)
+        return _erasing().source_erasures(self._connection)
 
     def forget_many(self, requests: Iterable[ForgetRequest]) -> list[Forgotten | ArmnesiaError]:
         """Answer several requests in one transaction: faster than one by one, with the same results.
@@ -630,6 +626,8 @@ class Vault:
             return rebuild(self._connection, dropped, progress, unerased=unerased)
         if dropped or unerased:
             raise InvalidInputError("moved (--moved) changes only where a source is; give it alone")
+        from armnesia.vault.operations.move import move_source  # noqa: PLC0415 (few vaults need it)
+
         return move_source(self._connection, *moved)
 
     def export(self, path: str | Path, *, for_restore: bool = False) -> Exported:
@@ -676,16 +674,6 @@ class Vault:
         connection = open_vault(url, keys, timeout=timeout, accept="any")
         with closing(connection.database), ExportFile.opened(export, connection.all_keys) as opened:
             return restore(connection, opened, as_it_is=as_it_is, moved=moved)
-
-    @classmethod
-    def upgrade(cls, url: str, *, keys: str | Path | None = None, timeout: float = 30.0) -> Upgraded:
-        """Bring an older vault to this schema version.
-
-        Also a backup that was restored: it still opens only after `restore`.
-        """
-        connection = open_vault(url, keys, timeout=timeout, accept="any", any_version=True)
-        with closing(connection.database):
-            return upgrade(connection)
 
     def create_token(self, role: str, *, name: str = "", days: int = 90) -> IssuedToken:
         """Make a token for the service; its text is in the result, and stored nowhere."""

@@ -7,13 +7,24 @@ longer count, and nobody has erased them there. No number is given to a second s
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import Any
-
-from armnesia.logs.erasing.plan import SourceState
 
 ERASURE, READMISSION, REBUILD = "erase_source", "readmit", "rebuild"
 KINDS = (ERASURE, READMISSION, REBUILD)
 """The kinds of ledger entries that such a claim depends on."""
+
+
+class SourceState(StrEnum):
+    """How far an erasure at a source has gone."""
+
+    UNTOUCHED = "untouched"
+    LOGICALLY_DELETED = "logically deleted"
+    """Readers no longer see the rows; earlier versions, or files, still hold them."""
+    PURGED = "purged"
+    """What held the rows is gone, except what `remains` names."""
+
+
 _STATES = tuple(str(state) for state in SourceState)
 """From the weakest to the strongest."""
 _FIELDS, _EACH = {"state", "versions", "remains"}, {"source", "state", "entry", "before", "after"}

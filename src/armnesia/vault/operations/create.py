@@ -22,7 +22,7 @@ from armnesia.vault.state.decision_tree import build_tree
 from armnesia.vault.state.inheritance import Inheritance, warn_of_retired_arms
 from armnesia.vault.state.new_vault import creating_vault, refuse_existing_vault
 from armnesia.vault.state.pending_erasure import complete_erasure
-from armnesia.vault.state.record_modes import RECORDS
+from armnesia.vault.state.record_modes import records_of
 from armnesia.vault.state.sealed_state import State, store_statements
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import CODE
@@ -112,7 +112,7 @@ def _create(
     )
     decisions, state = _with_decisions(state, keyring, declared)
     statements, _, state = store_statements(None, state, state.digests, entry.head, keyring)
-    records = RECORDS[configuration.mode, bool(configuration.by)]
+    records = records_of(configuration.mode, keyed=bool(configuration.by))
     with creating_vault(url, path, keyring, records.layout, timeout=timeout) as (database, session):
         tables.replace_table(session, "suppressed", suppressed)
         to_ledger = tables.insert_entry(entry.sequence, entry.text, entry.hash)

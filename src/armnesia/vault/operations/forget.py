@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armnesia.core.errors import ArmnesiaError, UnfinishedError, VaultError
 from armnesia.core.messages import without_unchanged
@@ -39,10 +39,12 @@ from armnesia.vault.state.released_request import (
 from armnesia.vault.state.request_options import ForgetRequest, RequestOptions, ResolvedRequest
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.similar_names import records_compared_before, refuse_similar_names
-from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+
+if TYPE_CHECKING:
+    from armnesia.vault.state.source_lookup import SourceLookup
 
 _FORGET_THERE = "forget there as well: it knows its own requests only"
 
@@ -52,7 +54,7 @@ class _Asked(NamedTuple):
 
     target: ErasureTarget
     options: RequestOptions
-    lookup: SourceLookup | None
+    lookup: "SourceLookup | None"
     compared: int | None
     """The digest of the records that its names were compared with."""
 
@@ -334,7 +336,7 @@ def _delete_and_store(
     connection: VaultConnection,
     transaction: Transaction,
     target: ErasureTarget,
-    lookup: SourceLookup | None,
+    lookup: "SourceLookup | None",
     resolved: ResolvedRequest,
 ) -> _Deletion | None:
     """Delete the records, decide and store; None if the same request was answered before."""

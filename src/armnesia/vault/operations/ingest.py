@@ -1,32 +1,25 @@
-"""Ingesting: every row comes in once, and a batch comes in whole or not at all."""
+"""Ingesting: every row comes in once, and a source comes in whole or not at all."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from armnesia.core.actions import checked_actions
-from armnesia.core.errors import (
-    InvalidInputError,
-    InvalidLogError,
-    UndeclaredActionError,
-    UnsupportedError,
-    VaultError,
-)
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.core.progress import Progress
-from armnesia.logs import CHUNK, Rows, Source, storable_labels, warn_of_experiments, warn_of_propensities
-from armnesia.logs.erasing import open_eraser
-from armnesia.logs.erasing.eraser import SourceEraser
-from armnesia.logs.refusals import empty_log
-from armnesia.logs.user_names import UserNames
+from armnesia.logs import Source, refusals, warn_of_experiments, warn_of_propensities
+from armnesia.logs.columns import likely_user_columns
+from armnesia.logs.counting import actions_of, check_tallies
+from armnesia.logs.statements import Reading, Tally, Wrong
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.results.ingested import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import check_number
 from armnesia.vault.state.first_source import user_type_for
+from armnesia.vault.state.incoming_rows import Rows, read_rows
 from armnesia.vault.state.inheritance import warn_of_successors
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.owner_tallies import IdIndexCheck
@@ -35,9 +28,7 @@ from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import known_columns, refuse_other_columns, refuse_other_ids
-from armnesia.vault.state.source_ingest import SourceIngest
 from armnesia.vault.state.source_remarks import SourceRemarks
-from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -60,53 +51,34 @@ def ingest(
     other_ids: bool = False,
     other_rows: bool = False,
     replaces: bool = False,
-    batch_rows: int | None = None,
-    ordered_by: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Ingested:
-    """Add the rows of a source, in one transaction or in one per `batch_rows` rows.
+    """Add the rows of a source, all in one transaction; an ingest that fails leaves nothing.
 
-    A batch that fails leaves nothing. Rows that came in with earlier batches of the same source are not added
-    twice when it is ingested again. A source without a user column is refused, unless `users` states that its
-    rows belong to none. Once people were forgotten, so is one whose user column was not named, because it
-    could bring their rows back unnoticed, unless the vault has its people from a column of the same name. So
-    is a source with another action or reward column, unless `other_columns` states that it means the same,
-    and a source with ids if earlier ones had none, or the reverse, unless `other_ids` states that its rows
-    are new.
+    A source without a user column is refused, unless `users` states that its rows belong to none. Once people
+    were forgotten, so is one whose user column was not named, because it could bring their rows back
+    unnoticed, unless the vault has its people from a column of the same name. So is a source with another
+    action or reward column, unless `other_columns` states that it means the same, and a source with ids if
+    earlier ones had none, or the reverse, unless `other_ids` states that its rows are new.
     With `replaces`, rows come in the place of records that have their id and another action, reward or key.
     With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
-    that are new at the source; `ordered_by` is the column of a table of a database that tells which are. It
-    refuses files that look like copies of counted ones, unless `other_rows` states that they are none.
+    that are new at the source. It refuses files that look like copies of counted ones, unless `other_rows`
+    states that they are none.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
-    if batch_rows is not None and (not isinstance(batch_rows, int) or batch_rows < 1):
-        raise InvalidInputError(f"batch_rows must be a whole number, 1 or more; got {batch_rows!r}")
     records = connection.records
-    source = _with_order(source, ordered_by, managed=isinstance(records, ManagedRecords))
     stated = _Stated(users, other_columns, other_ids)
     state = _check_before_reading(connection, source, stated, replaces)
-    source = source.keyed_by(state.configuration.key_columns)
-    by_decision = bool(state.configuration.by)
-    warn_of_propensities(source.varying_propensity(), stacklevel=4, by_decision=by_decision)
+    configuration = state.configuration
+    user_type = user_type_for(state, source)
+    source = source.keyed_by(configuration.key_columns).named_by(user_type)
+    warn_of_propensities(source.varying_propensity(), stacklevel=4, by_decision=bool(configuration.by))
     warn_of_experiments(source.mixes_experiments(), stacklevel=4)
-    actions, user_type = _actions(state, source), user_type_for(state, source)
-    names = UserNames.of(user_type)
-    read = partial(
-        source.rows,
-        actions,
-        state.configuration.reward_range,
-        chunk=min(batch_rows or CHUNK, CHUNK),
-        user_names=names,
-        plain_booleans=state.configuration.plain_booleans,
-    )
-
-    def chunks() -> Iterator[Rows]:
-        return _with_remedy(read())
-
-    fixes_actions = state.configuration.actions is None
-    result = Ingested(
+    if configuration.successors:
+        warn_of_successors(configuration, "rows that come in here do not come in there")
+    before = Ingested(
         rows=0,
         added=0,
         already_there=0,
@@ -114,93 +86,57 @@ def ingest(
         served=state.served_action,
         head=state.head,
         user_column=source.columns.named().get("user"),
-        actions_fixed=actions if fixes_actions else None,
-        user_type_fixed=user_type if state.configuration.user_type is None else None,
+        user_type_fixed=user_type if configuration.user_type is None else None,
         dry_run=dry_run,
-        decisions=state.n_decisions if state.configuration.by else None,
+        decisions=state.n_decisions if configuration.by else None,
     )
-    if state.configuration.successors:
-        warn_of_successors(state.configuration, "rows that come in here do not come in there")
-    remarks = SourceRemarks(state, source, names)
-    if not isinstance(records, ManagedRecords):
-        if state.configuration.may_erase_at_source and state.configuration.plain_decimals:
-            _warn_of_unerasable(source)
-        found = SourceIngest(connection, source, actions, user_type, names, other_rows)
-        with _saying_remedy():
-            result = _count_at_source(found, result, batch_rows)
-        if progress is not None:
-            progress(result.rows)
-        remarks.warn(result)
-        return result
-    if dry_run:
-        result = _compare(connection, records, source, chunks(), remarks, result, progress, replaces=replaces)
-        remarks.warn(result)
-        return result
-    if batch_rows is not None:
-        # A row far down that is refused must not leave the batches before it.
-        _compare(connection, records, source, chunks(), remarks, result, None, replaces=replaces)
-    batches = _Batches(connection, records, source, actions, user_type, stated, replaces)
-    for batch in _batches(chunks(), batch_rows):
-        loaded, state = batches.load(batch, remarks, result.rows, progress)
-        result = replace(_with_counts(result, loaded), served=state.served_action, head=state.head)
-        result = replace(result, decisions=state.n_decisions if state.configuration.by else None)
-    _refuse_no_rows(source, result.rows)
-    if result.replaced:
+    with _saying_remedy():
+        if not isinstance(records, ManagedRecords):
+            from armnesia.vault.state.source_ingest import SourceIngest  # noqa: PLC0415 (few vaults need it)
+
+            known, reward_range = configuration.actions, configuration.reward_range
+            actions = known or _new_actions(source, source.tallies(reward_range))
+            before = replace(before, actions_fixed=None if known else actions)
+            result = _count_at_source(
+                SourceIngest(connection, source, actions, user_type, other_rows), before
+            )
+            if progress is not None:
+                progress(result.rows)
+            return result
+        with source.reading() as reading:
+            actions = _checked(source, reading, configuration)
+            before = replace(before, actions_fixed=None if configuration.actions else actions)
+            chunks = read_rows(
+                reading, actions, configuration.reward_range, has_ids=source.columns.id is not None
+            )
+            remarks = SourceRemarks(state, source)
+            task = _Task(connection, records, source, actions, user_type, stated, remarks, progress, replaces)
+            result = task.compare(chunks, before) if dry_run else task.load(chunks, before)
+    if result.replaced and not dry_run:
         erased = connection.erase(result.head)
         result = replace(result, erasure="complete" if erased else "pending")
     remarks.warn(result)
     return result
 
 
-def _warn_of_unerasable(source: Source) -> None:
-    """Warn of a source that no erasure can delete rows at."""
-    try:
-        eraser = open_eraser(source)
-    except (UnsupportedError, InvalidLogError) as error:
-        warnings.warn(
-            f"this vault may erase rows at its sources, but cannot at this one: {error}",
-            stacklevel=5,
-        )
-        return
-    try:
-        eraser.check_rewritable()
-    except (UnsupportedError, InvalidLogError) as error:
-        warnings.warn(
-            f"this vault may erase rows at its sources, but cannot at this one as it is: {error}",
-            stacklevel=5,
-        )
-    for role in ("user", "id"):
-        if source.columns.named().get(role) is not None:
-            _warn_of_unerasable_names(eraser, role)
+def _checked(source: Source, reading: Reading, configuration: Configuration) -> tuple[Any, ...]:
+    """Count the rows once, and refuse wrong ones, before anything is written; the actions."""
+    found = reading.tallies(configuration.reward_range)
+    actions = configuration.actions or _new_actions(source, found)
+    check_tallies(source, found, actions, configuration.reward_range)
+    if source.columns.id is not None:
+        what = source.described("id")
+        missing = reading.first_wrong("id", Wrong.MISSING, configuration.reward_range)
+        if missing:
+            raise refusals.missing_ids(what, missing)
+        contradicting = reading.contradicting_ids()
+        if contradicting is not None:
+            raise refusals.contradicting_ids(what, *contradicting)
+    return actions
 
 
-def _warn_of_unerasable_names(eraser: SourceEraser, role: str) -> None:
-    try:
-        eraser.check_named_by(role)
-    except (UnsupportedError, InvalidLogError) as error:
-        warnings.warn(
-            f"this vault may erase rows at its sources, but not by the {role} column of this one: {error}",
-            stacklevel=6,
-        )
-
-
-def _with_order(source: Source, ordered_by: str | None, *, managed: bool) -> Source:
-    if ordered_by is None:
-        return source
-    if managed:
-        raise InvalidInputError(
-            "ordered_by (--ordered-by) is for external vaults; a managed vault knows its rows: leave it out"
-        )
-    return source.ordered_by(ordered_by)
-
-
-def _count_at_source(found: SourceIngest, result: Ingested, batch_rows: int | None) -> Ingested:
+def _count_at_source(found: Any, result: Ingested) -> Ingested:
     """Count what is new at a source, and store it unless it is a dry run."""
-    if batch_rows is not None:
-        raise InvalidInputError(
-            "an external vault counts a source in one statement, without batches: leave batch_rows"
-            " (--batch-rows) out"
-        )
     if result.dry_run:
         counted = found.prepare()
         added, more = found.check(counted)
@@ -237,60 +173,66 @@ class _Stated(NamedTuple):
             refuse_other_ids(session, source)
 
 
-class _Batches:
-    """Loads batches of a source, each in a transaction of its own."""
+class _Task(NamedTuple):
+    """The rows of one source on their way into a managed vault."""
 
-    def __init__(
-        self,
-        connection: VaultConnection,
-        records: ManagedRecords,
-        source: Source,
-        actions: tuple[Any, ...],
-        user_type: UserType | None,
-        stated: "_Stated",
-        replaces: bool,
-    ) -> None:
-        self._connection, self._records, self._source = connection, records, source
-        self._actions, self._user_type = actions, user_type
-        self._stated, self._replaces = stated, replaces
-        self._suppression: SuppressionList | None = None
+    connection: VaultConnection
+    records: ManagedRecords
+    source: Source
+    actions: tuple[Any, ...]
+    user_type: UserType | None
+    stated: "_Stated"
+    remarks: SourceRemarks
+    progress: Progress | None
+    replaces: bool
 
-    def load(
-        self, batch: Iterable[Rows], remarks: SourceRemarks, rows_before: int, progress: Progress | None
-    ) -> tuple[RecordComparison, State]:
-        """Add the rows of a batch; return what became of them, and the new state."""
-        connection = self._connection
+    def load(self, chunks: Iterable[Rows], result: Ingested) -> Ingested:
+        """Add the rows, in one transaction."""
+        connection = self.connection
         with connection.database.bulk_loading(), connection.writing() as transaction:
-            self._stated.check(transaction.session, self._source, self._records)  # others may have written
-            self._suppression = SuppressionList.read(transaction, self._suppression)
+            self.stated.check(transaction.session, self.source, self.records)  # others may have written
             loader = RecordLoader(
                 transaction,
-                self._records,
-                self._source,
-                self._actions,
-                self._user_type,
+                self.records,
+                self.source,
+                self.actions,
+                self.user_type,
                 IdIndexCheck.of(transaction, connection.database.integrity_problems),
-                self._suppression,
-                replaces=self._replaces,
+                replaces=self.replaces,
             )
-            for rows in batch:
-                remarks.read(transaction, rows)
+            for rows in chunks:
+                self.remarks.read(transaction, rows)
                 loader.check_spelling_of_ids(rows)
                 loader.add(rows)
-                if progress is not None:
-                    progress(rows_before + loader.comparison.n_rows)
-            _refuse_no_rows(self._source, loader.comparison.n_rows)
-            return loader.comparison, loader.store()
+                self._report(loader.comparison)
+            state = loader.store()
+        result = replace(_with_counts(result, loader.comparison), served=state.served_action, head=state.head)
+        return replace(result, decisions=state.n_decisions if state.configuration.by else None)
 
+    def compare(self, chunks: Iterable[Rows], result: Ingested) -> Ingested:
+        """Count what an ingest would add, without writing."""
+        with self.connection.reading() as transaction:
+            compared = RecordComparison(transaction, self.records, self.source, replaces=self.replaces)
+            for rows in chunks:
+                self.remarks.read(transaction, rows)
+                compared.check_spelling_of_ids(rows)
+                compared.new_rows(rows)
+                self._report(compared)
+            state = transaction.state
+        if state.configuration.by:
+            number = state.n_decisions + len(compared.new_keys)
+            check_number(state.configuration, number)
+            result = replace(result, decisions=number)
+        return _with_counts(result, compared)
 
-def _with_remedy(chunks: Iterable[Rows]) -> Iterator[Rows]:
-    """The rows of a source; say how an action that the vault does not have comes in."""
-    with _saying_remedy():
-        yield from chunks
+    def _report(self, compared: RecordComparison) -> None:
+        if self.progress is not None:
+            self.progress(compared.n_rows)
 
 
 @contextmanager
 def _saying_remedy() -> Iterator[None]:
+    """Say how an action that the vault does not have comes in."""
     try:
         yield
     except UndeclaredActionError as error:
@@ -299,53 +241,14 @@ def _saying_remedy() -> Iterator[None]:
         ).at(*error.faults) from None
 
 
-def _compare(
-    connection: VaultConnection,
-    records: ManagedRecords,
-    source: Source,
-    chunks: Iterable[Rows],
-    remarks: SourceRemarks,
-    result: Ingested,
-    progress: Progress | None,
-    *,
-    replaces: bool,
-) -> Ingested:
-    """Count what an ingest would add, without writing."""
-    suppression: SuppressionList | None = None
-    new_keys: set[tuple[str, ...]] = set()
-    for rows in chunks:
-        with connection.reading() as transaction:  # one per chunk: a long one would delay erasure
-            remarks.read(transaction, rows)
-            suppression = SuppressionList.read(transaction, suppression)
-            compared = RecordComparison(transaction, records, source, suppression, replaces=replaces)
-            compared.check_spelling_of_ids(rows)
-            compared.new_rows(rows)
-            state = transaction.state
-            new_keys |= compared.new_keys
-        result = _with_counts(result, compared)
-        if state.configuration.by:
-            check_number(state.configuration, state.n_decisions + len(new_keys))
-            result = replace(result, decisions=state.n_decisions + len(new_keys))
-        if progress is not None:
-            progress(result.rows)
-    _refuse_no_rows(source, result.rows)
-    return result
-
-
-def _refuse_no_rows(source: Source, n_rows: int) -> None:
-    """Refuse conditions that no row satisfies, as the commands on a log do."""
-    if source.where and not n_rows:
-        raise empty_log(source.where)
-
-
 def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:
     return replace(
         result,
-        rows=result.rows + compared.n_rows,
-        added=result.added + compared.added,
-        already_there=result.already_there + compared.already_there,
-        suppressed=result.suppressed + compared.suppressed,
-        replaced=result.replaced + compared.replaced,
+        rows=compared.n_rows,
+        added=compared.added,
+        already_there=compared.already_there,
+        suppressed=compared.suppressed,
+        replaced=compared.replaced,
     )
 
 
@@ -386,7 +289,8 @@ def _refuse_no_users(source: Source, users: UserColumn) -> None:
     """Refuse rows without users unless that is stated: they could not get any later."""
     if users == "none" or source.columns.user is not None:
         return
-    likely = source.likely_user_columns
+    with source.connection() as connection:
+        likely = likely_user_columns(source.scan(connection).columns)
     hint = f" ({listed(likely, 5)} may be it)" if likely else ""
     raise VaultError(
         "no person's rows could be found later, because no user column was named and the source has no column"
@@ -395,38 +299,17 @@ def _refuse_no_users(source: Source, users: UserColumn) -> None:
     )
 
 
-def _actions(state: State, source: Source) -> tuple[Any, ...]:
-    """The actions of the vault, or those of its first source."""
-    if state.configuration.actions is not None:
-        return state.configuration.actions
-    labels = storable_labels(source.action_labels())
+def _new_actions(source: Source, found: Sequence[Tally]) -> tuple[Any, ...]:
+    """The actions of the vault's first source, which become the vault's."""
+    if not found:
+        raise refusals.empty_log(source.where)
+    labels = actions_of(source, found)
     if "" in labels:
-        raise InvalidLogError(f"{source.columns.described('action')} must have no empty labels; got one")
+        raise InvalidLogError(f"{source.described('action')} must have no empty labels; got one")
     if len(labels) > _MOST_UNDECLARED:
         raise InvalidLogError(
-            f"{source.columns.described('action')} has {len(labels)} different values, which would become the"
+            f"{source.described('action')} has {len(labels)} different values, which would become the"
             " vault's public actions permanently; is it the right column? Declare more than"
             f" {_MOST_UNDECLARED} actions at armnesia init"
         )
-    return checked_actions(labels)
-
-
-def _batches(chunks: Iterable[Rows], batch_rows: int | None) -> Iterator[Iterator[Rows]]:
-    """Group chunks into batches of at least so many rows; without a number, all of them are one batch."""
-    remaining = iter(chunks)
-    if batch_rows is None:
-        yield remaining
-        return
-    for first in remaining:
-        yield _batch(first, remaining, batch_rows)
-
-
-def _batch(first: Rows, remaining: Iterator[Rows], batch_rows: int) -> Iterator[Rows]:
-    yield first
-    taken = len(first)
-    while taken < batch_rows:
-        rows = next(remaining, None)
-        if rows is None:
-            return
-        taken += len(rows)
-        yield rows
+    return labels

@@ -195,20 +195,3 @@ class Restored:
         if not self.lists_repaired:
             del written["lists_repaired"]
         return written
-
-
-@dataclass(frozen=True)
-class Upgraded:
-    """From which schema version to which.
-
-    `to_recount` are the sources of an external vault that have to be counted again, by the next ingest.
-    """
-
-    from_version: int
-    to_version: int
-    to_recount: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys `from` and `to`, and `to_recount` if there are such sources."""
-        recount = {"to_recount": list(self.to_recount)} if self.to_recount else {}
-        return {"from": self.from_version, "to": self.to_version, **recount}

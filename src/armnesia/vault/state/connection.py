@@ -25,8 +25,7 @@ from armnesia.vault.ledger.ledger import Head, leads_to
 from armnesia.vault.ledger.pinned_head import PinnedHead
 from armnesia.vault.ledger.public_keys import SigningKey
 from armnesia.vault.state.diagnosis import changed_values, has_changed_values
-from armnesia.vault.state.migrations import migrate
-from armnesia.vault.state.record_modes import RECORDS
+from armnesia.vault.state.record_modes import records_of
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.replay import ReplayedState
 from armnesia.vault.state.sealed_state import State, StoredState, changed_outside, check_identity
@@ -38,7 +37,7 @@ from armnesia.vault.storage.schema import TABLES, VERSION
 
 Accept: TypeAlias = Literal["intact", "damaged", "any"]
 """Which vaults are opened: intact ones; also damaged ones that are not older than their pinned head, for
-`rebuild`; or any, for operations that say what is wrong (`verify`) or repair it (`restore`, `upgrade`)."""
+`rebuild`; or any, for operations that say what is wrong (`verify`) or repair it (`restore`)."""
 
 
 @dataclass
@@ -95,10 +94,10 @@ class VaultConnection:
     ) -> Iterator[Transaction]:
         """Begin the one write transaction at a time; pin the new head of the ledger after the commit.
 
-        `load` replaces `load_state` where the state may be broken; it also says whether it is intact. The
-        first change of a vault of an older version brings its tables to this one. With `schema_last` the
-        tables are checked before the commit, and not before the first query: a server can do so while the
-        transaction computes, and what a damaged file lets it write over the schema is noticed.
+        `load` replaces `load_state` where the state may be broken; it also says whether it is intact. With
+        `schema_last` the tables are checked before the commit, and not before the first query: a server can
+        do so while the transaction computes, and what a damaged file lets it write over the schema is
+        noticed.
         """
         head_before = self.expected_head()
         with self._explaining_failures(schema_last), self.database.writing() as session:
@@ -107,15 +106,11 @@ class VaultConnection:
             else:
                 before, intact = load(session, head_before)
             transaction = Transaction(session, self.all_keys, before, intact)
-            if before.version < VERSION:
-                migrate(session, transaction.keyring, self.records.layout, before.version)
             if schema_last:
                 tables_now = TABLES[self.records.layout, VERSION]
                 transaction.schema_check = partial(self.database.begin_schema_check, session, tables_now)
             yield transaction
             _refuse_other_schema(transaction.schema_problems())
-            if before.version < VERSION and transaction.stored is None:
-                transaction.store(before)  # with the version of the tables
             assert not transaction.collected, "statements were collected and not stored"
             self.database.confirm_stored(session, transaction.sent)
         self.all_keys = transaction.all_keys
@@ -282,7 +277,6 @@ def open_vault(
     *,
     timeout: float = 30.0,
     accept: Accept = "intact",
-    any_version: bool = False,
 ) -> VaultConnection:
     """Connect to a vault; refuse what is none, is damaged or an old copy, or has other keys or versions."""
     if accept not in get_args(Accept):
@@ -315,7 +309,7 @@ def open_vault(
             if identity is None:
                 raise changed_outside() if accept == "intact" else _unknown(database)
             vault, version, records = identity
-            check_identity(vault, VERSION if any_version else version, keyring, records.layout)
+            check_identity(vault, version, keyring)
             connection = VaultConnection(database, keyring, path, pinned_head, records, accept)
             if accept == "intact":
                 try:
@@ -348,7 +342,7 @@ def _identify(session: Session, *, intact: bool) -> tuple[str, int, Records] | N
             known["configuration"] = entry["configuration"]
     try:
         configuration = known["configuration"]
-        records = RECORDS[configuration["mode"], bool(configuration.get("by"))]
+        records = records_of(configuration["mode"], keyed=bool(configuration.get("by")))
         return known["vault"], known["version"], records
     except (KeyError, TypeError, AttributeError):
         return None

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from armnesia.core.errors import ChangedRecordError, Fault, VaultError
 from armnesia.core.messages import counted
-from armnesia.logs import Rows
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.decisions import FIRST
+from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.owner_tallies import damaged, remove_from_tallies
 from armnesia.vault.state.table_digests import row_texts
 from armnesia.vault.storage import tables

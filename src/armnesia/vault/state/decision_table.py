@@ -12,8 +12,7 @@ from armnesia.core.errors import Fault, InvalidInputError, RefusedArmError, Vaul
 from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.logs import Rows
-from armnesia.logs.keys import KeyCodes, KeyColumn
+from armnesia.logs.keys import KeyColumn
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import text_of_plain
@@ -21,6 +20,7 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_tree import DecisionTree, build_tree, changed_decisions, replace_tree
 from armnesia.vault.state.decisions import DEFAULT, LEARNER, VaultDecision
+from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -362,7 +362,6 @@ class DecisionNumbers:
     def __init__(self, session: Session, state: State, *, only_known: bool = False) -> None:
         self._only_known = only_known
         self._session, self._size, self._configuration = session, state.n_decisions, state.configuration
-        self._codes = [KeyCodes(column) for column in state.configuration.key_columns]
         self._numbers: dict[tuple[str, ...], int] = {}
         self.new: dict[int, tuple[str, ...]] = {}
         """By number, the keys that the vault does not have yet."""
@@ -371,13 +370,8 @@ class DecisionNumbers:
 
     def of_rows(self, rows: Rows, places: Sequence[int]) -> list[int]:
         """The number of each row at these places."""
-        if not places:
-            return []
-        columns, positions = [], [rows.positions[place] for place in places]
-        for code, values in zip(self._codes, rows.keys, strict=True):
-            codes = code.encode([values[place] for place in places], positions)
-            columns.append([code.texts[each] for each in codes.tolist()])
-        return self.of_keys(list(zip(*columns, strict=True)))
+        keys = list(zip(*rows.keys, strict=True))
+        return self.of_keys([keys[place] for place in places])
 
     def of_keys(self, keys: Sequence[tuple[str, ...]]) -> list[int]:
         """The numbers of the decisions with these keys."""

@@ -35,4 +35,4 @@ def user_type_for(state: State, source: Source) -> UserType | None:
     """How the vault names people; if that is not fixed yet, as this source does, if it names any."""
     if state.configuration.user_type is not None or source.columns.user is None:
         return state.configuration.user_type
-    return source.user_type()
+    return source.user_type_of_rows()

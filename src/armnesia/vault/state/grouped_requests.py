@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
@@ -16,13 +17,15 @@ from armnesia.vault.state.managed_records import ManagedRecords, sums_of_rows
 from armnesia.vault.state.owner_tallies import OWNER, confirm_nobody, damaged, tally_rows
 from armnesia.vault.state.records import DeletedRecords
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import history_digests
 from armnesia.vault.state.table_digests import TableDigests, row_texts
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row
 from armnesia.vault.storage.schema import RecordLayout
+
+if TYPE_CHECKING:
+    from armnesia.vault.state.source_lookup import SourceLookup
 
 _DIGEST = 1  # its place in a row of the lists
 
@@ -96,7 +99,7 @@ class GroupedRecords(ManagedRecords):
         self._group = group
 
     def delete(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> DeletedRecords:
         """Take the rows, check them against the tallies, and add them up."""
         group, owners = self._group, target.row_keys(transaction.keyring)
@@ -112,7 +115,7 @@ class GroupedRecords(ManagedRecords):
         """When the group is stored: until then the people of the group still are in the tables."""
 
     def names_held(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> set[bytes]:
         """By the rows and the tallies that were read ahead."""
         known = self._group.rows.keys() | self._group.tallies.keys()
@@ -123,7 +126,7 @@ class GroupedRecords(ManagedRecords):
         transaction: Transaction,
         target: ErasureTarget,
         keys: Sequence[bytes],
-        lookup: SourceLookup | None,
+        lookup: "SourceLookup | None",
     ) -> set[bytes]:
         """By the tables, in which the people of the group still are."""
         return super().keys_held(transaction, target, keys, lookup) - self._group.taken

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from armnesia.vault.state.records import (
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import columns_of
-from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests, compute_digests, row_texts
 from armnesia.vault.state.transaction import Transaction
@@ -45,6 +44,9 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import Columns
 from armnesia.vault.storage.schema import MANAGED_LAYOUT, WITH_TALLIES, RecordLayout
+
+if TYPE_CHECKING:
+    from armnesia.vault.state.source_lookup import SourceLookup
 
 _EXTREMES = {0, UNIT}
 _AT_ONCE = 10_000
@@ -82,7 +84,7 @@ class ManagedRecords(Records):
             )
 
     def find(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> DecisionSums:
         """Add the rows up."""
         keys = target.row_keys(transaction.keyring)
@@ -93,7 +95,7 @@ class ManagedRecords(Records):
         return found
 
     def delete(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> DeletedRecords:
         """Delete the rows, confirm by another way than the index that they are all, and add them up."""
         session, keys = transaction.session, target.row_keys(transaction.keyring)
@@ -111,7 +113,7 @@ class ManagedRecords(Records):
         confirm_nobody(transaction, owners)
 
     def names_held(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> set[bytes]:
         """By the index and the tallies."""
         return self.keys_held(transaction, target, target.row_keys(transaction.keyring), lookup)
@@ -121,7 +123,7 @@ class ManagedRecords(Records):
         transaction: Transaction,
         target: ErasureTarget,
         keys: Sequence[bytes],
-        lookup: SourceLookup | None,
+        lookup: "SourceLookup | None",
     ) -> set[bytes]:
         """By the index and, because it alone may be damaged, by the tallies."""
         held = tables.keys_with_records(transaction.session, target.row_column, keys)

@@ -11,12 +11,12 @@ from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import ChangedRecordError, Fault
 from armnesia.core.identifiers import UserType, is_plain_integer
 from armnesia.core.messages import counted
-from armnesia.logs import Rows, Source
-from armnesia.logs.identities import identities
+from armnesia.logs import Source
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.corrections import Corrected, find_corrected, held_without_user
 from armnesia.vault.state.decision_table import DecisionNumbers, refused_arm
 from armnesia.vault.state.decisions import FIRST
+from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.state.source_columns import known_columns
@@ -61,24 +61,17 @@ class RecordComparison:
         transaction: Transaction,
         records: ManagedRecords,
         source: Source,
-        suppression: SuppressionList | None = None,
         *,
-        recounts: bool = False,
         replaces: bool = False,
     ) -> None:
-        """With `recounts`, rows of retired arms are counted again, whatever new ones are.
-
-        With `replaces`, rows come in the place of records of the same id that they differ from.
-        """
+        """With `replaces`, rows come in the place of records of the same id that they differ from."""
         self._transaction, self._session, self._records = transaction, transaction.session, records
         self._keyring: Keyring = transaction.keyring
-        self._suppressed = (suppression or SuppressionList.read(transaction)).digests
+        self._suppressed = SuppressionList.read(transaction).digests
         state = transaction.state
         self.numbers = DecisionNumbers(self._session, state) if state.configuration.by else None
         self._user_column = source.columns.user
-        self._refuses_arms = not recounts and any(
-            rule.new_rows == "refuse" for rule in state.configuration.arms
-        )
+        self._refuses_arms = any(rule.new_rows == "refuse" for rule in state.configuration.arms)
         self._refused_arms: dict[tuple[str, ...], frozenset[int]] = {}
         """By key, the arms that a decision refuses, as far as they were looked up."""
         self.holds_records = tables.has_records(self._session)
@@ -90,7 +83,7 @@ class RecordComparison:
 
     def new_rows(self, rows: Rows, source: int = 0) -> NewRows:
         """The rows of a chunk that would be added, from the source of this number; all rows are counted."""
-        names = identities(self._keyring.record_identities, rows)
+        names = rows.identities(self._keyring)
         incoming = self._incoming(rows, names, source)
         n_incoming = len(incoming)
         new = self._first_occurrences(rows, incoming)

@@ -8,7 +8,7 @@ import numpy as np
 
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
-from armnesia.logs import Rows, Source
+from armnesia.logs import Source
 from armnesia.vault.state.corrections import Corrected, delete_corrected
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
@@ -19,13 +19,13 @@ from armnesia.vault.state.decision_table import (
 )
 from armnesia.vault.state.decisions import FIRST
 from armnesia.vault.state.first_source import with_actions, with_user_type
+from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.incoming_tallies import IncomingTallies
 from armnesia.vault.state.managed_records import ManagedRecords
 from armnesia.vault.state.owner_tallies import NOTHING_TO_CHECK, IdIndexCheck
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.suppression import SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
@@ -50,15 +50,10 @@ class RecordLoader:
         actions: tuple[Any, ...],
         user_type: UserType | None,
         id_index: IdIndexCheck = NOTHING_TO_CHECK,
-        suppression: SuppressionList | None = None,
         *,
-        recounts: bool = False,
         replaces: bool = False,
     ) -> None:
-        """With `recounts`, rows of retired arms are counted again, whatever new ones are."""
-        self.comparison = RecordComparison(
-            transaction, records, source, suppression, recounts=recounts, replaces=replaces
-        )
+        self.comparison = RecordComparison(transaction, records, source, replaces=replaces)
         self._layout = records.layout
         self._transaction, self._session = transaction, transaction.session
         self._keyring, self._before, self._id_index = transaction.keyring, transaction.state, id_index

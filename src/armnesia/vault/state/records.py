@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.arrays import BoolArray, IntArray
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.progress import RowCounter
-from armnesia.logs import Source
 from armnesia.core.urls import redacted
+from armnesia.logs import Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
@@ -21,13 +21,15 @@ from armnesia.vault.results.sources import HeldSource
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.owner_tallies import TallyObserver
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_lookup import SourceLookup
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage.database import Row, Session, Statement
 from armnesia.vault.storage.digest_arrays import DigestArray
 from armnesia.vault.storage.schema import RecordLayout
+
+if TYPE_CHECKING:
+    from armnesia.vault.state.source_lookup import SourceLookup
 
 _MOST_PROBLEMS = 20
 
@@ -114,33 +116,33 @@ class Records(ABC):
         *,
         exactly: bool,
         given: Any = None,
-    ) -> SourceLookup | None:
+    ) -> "SourceLookup | None":
         """Find what takes long to find of a request, before the write lock is taken; None if nothing does.
 
         `given` is a log of the rows of the request, to be taken as they are.
         """
 
     def current(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup, *, exactly: bool
-    ) -> SourceLookup:
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup", *, exactly: bool
+    ) -> "SourceLookup":
         """What was found before, or what is found now if that may be something else."""
         return lookup
 
     @abstractmethod
     def find(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> DecisionSums:
         """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
 
     @abstractmethod
     def delete(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> DeletedRecords:
         """Delete the records of a request; refuse if another way than the index finds other rows."""
 
     @abstractmethod
     def names_held(
-        self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
+        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> set[bytes]:
         """The row keys of those names in a request that have records."""
 
@@ -150,7 +152,7 @@ class Records(ABC):
         transaction: Transaction,
         target: ErasureTarget,
         keys: Sequence[bytes],
-        lookup: SourceLookup | None,
+        lookup: "SourceLookup | None",
     ) -> set[bytes]:
         """Which row keys, of names that are spelled nearly as those of a request, have records."""
 
@@ -174,10 +176,6 @@ class Records(ABC):
     def readmit(self, transaction: Transaction, state: State) -> State:
         """The state after people were readmitted, whose records may come in again."""
         return state
-
-    def confirm_upgrade(self, writing: Callable[[], AbstractContextManager[Transaction]]) -> tuple[str, ...]:
-        """After an upgrade, confirm what can be; the names of sources that have to be counted again."""
-        return ()
 
     @abstractmethod
     def scan(

@@ -23,14 +23,11 @@ from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session, Statement
 from armnesia.vault.storage.schema import (
-    OLDEST_READABLE,
     VERSION,
     WITH_TALLIES,
-    WITHOUT_ROWS,
     ArmRow,
     DecisionRow,
     OldVaultRow,
-    RecordLayout,
     VaultRow,
 )
 
@@ -257,19 +254,14 @@ def seal_on(columns: Sequence[Any], arms: Sequence[ArmRow] | None, keyring: Keyr
     return keyring.seal(text_of_plain(sealed))  # as the database holds them: plain values
 
 
-def check_identity(vault: str, version: int, keyring: Keyring, layout: RecordLayout | None = None) -> None:
-    """Refuse an unknown schema version, one that must be upgraded first, and the keys of another vault."""
-    oldest = OLDEST_READABLE if layout is None or layout.holds_rows else WITHOUT_ROWS
+def check_identity(vault: str, version: int, keyring: Keyring) -> None:
+    """Refuse a vault of another schema version, and the keys of another vault."""
     if type(version) is not int:
         raise changed_outside()
-    if version > VERSION:
+    if version != VERSION:
         raise VaultError(
-            f"the vault has schema version {version}, this armnesia knows {VERSION}; use a newer armnesia"
-        )
-    if version < oldest:
-        raise VaultError(
-            f"the vault has schema version {version}, this armnesia needs {VERSION}: back it up and run"
-            " armnesia upgrade"
+            f"the vault has schema version {version}, this armnesia has {VERSION}: use the armnesia that made"
+            " it, or make a new vault and ingest the logs there"
         )
     if vault != keyring.vault:
         raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
@@ -342,22 +334,3 @@ def store_statements(
     row = VaultRow(*columns, seal=seal_on(columns, None, keyring))
     statements.append(tables.insert_vault(row) if before is None else tables.update_vault(row))
     return statements, StoredState(row, decision), state
-
-
-def replace_old_rows(session: Session, keyring: Keyring) -> None:
-    """From 4 to 5: one row per decision in the place of the arms; the caller seals the state anew."""
-    (old,) = tables.read_vault(session)
-    assert isinstance(old, OldVaultRow)
-    found = _decision_of_arms(old, tables.read_arms(session))
-    decision = None if found is None else VaultDecision.of_row(found).row(keyring)
-    head = Head(old.ledger_length, old.ledger_head)
-    masked, rotating, below = old.tallies.partition(ROTATED_BELOW)
-    digests = TableDigests.unmasked(masked, keyring, head)._replace(
-        decision=digest_of_decision(decision, keyring)
-    )
-    values = {name: value for name, value in old._asdict().items() if name in VaultRow._fields}
-    values |= {"decisions": int(decision is not None)}
-    row = VaultRow(**values | {"tallies": digests.masked(keyring, head) + rotating + below})
-    tables.replace_state_tables(session)
-    to_decisions = [] if decision is None else [tables.put_decision(decision)]
-    session.execute_together([tables.insert_vault(row), *to_decisions])

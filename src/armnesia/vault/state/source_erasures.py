@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from armnesia.core.errors import VaultError
-from armnesia.logs.erasing import SourceState
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.certificate_text import CERTIFIED
-from armnesia.vault.ledger.source_claim import ERASURE, KINDS, dropped_sources, source_claim
+from armnesia.vault.ledger.source_claim import ERASURE, KINDS, SourceState, dropped_sources, source_claim
 from armnesia.vault.results.sources import DroppedSource, SourceErasure
 from armnesia.vault.state.counted_sources import CountedSource
 from armnesia.vault.state.transaction import Transaction

@@ -2,9 +2,9 @@
 
 import warnings
 
-from armnesia.logs import Rows, Source
-from armnesia.logs.user_names import UserNames
+from armnesia.logs import Source
 from armnesia.vault.results.ingested import Ingested
+from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -19,9 +19,9 @@ class SourceRemarks:
 
     most, fewest, share = 10_000, 20, 0.9
 
-    def __init__(self, state: State, source: Source, names: UserNames) -> None:
+    def __init__(self, state: State, source: Source) -> None:
         filled = state.n_decisions > 0 and (state.decision is None or any(state.decision.statistics.counts))
-        self._source, self._names = source, names
+        self._source = source
         self._asked = filled and source.columns.id is None and source.columns.user is not None
         self._people: set[str] = set()
         self._known = 0

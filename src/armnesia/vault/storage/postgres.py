@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.logs.tables.postgres import OLDER_VIEWS
 from armnesia.core.urls import DEFAULT_SCHEMA, location_of, without_schema
 from armnesia.vault.storage.database import (
     EVERY_ROW,
@@ -60,6 +59,17 @@ _REWRITTEN = (
     "subject_request",
 )
 """The tables, of all versions, with personal data, and with statistics that deletions change."""
+_OLDER_VIEWS = """SELECT count(*) FROM (
+    SELECT greatest(age(backend_xid), CASE WHEN datname IS NULL OR datname = current_database()
+        THEN age(backend_xmin) END) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts
+    UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
+    WHERE age > age(?::xid)"""
+"""How many transactions, prepared transactions and standbys keep VACUUM FULL from removing deleted rows.
+
+What a transaction sees counts in its own database only. But the snapshot of VACUUM FULL itself begins at the
+oldest transaction that writes, in any database of the server, and it keeps what its own snapshot sees.
+"""
 _FILES = """SELECT relname, pg_relation_filenode(oid) FROM pg_class
     WHERE relnamespace = ?::regnamespace AND relname = ANY (?)"""
 """These tables, as far as there are such, each with the number of its file."""
@@ -511,7 +521,7 @@ class PostgresDatabase(Database):
         """Wait until no transaction sees deleted rows: VACUUM keeps rows that one can still see."""
         ((now,),) = self._query_catalogue("SELECT pg_current_xact_id()::xid::text")
         patience = time.monotonic() + self._timeout
-        while self._query_catalogue(OLDER_VIEWS.format("?"), now) != [(0,)]:
+        while self._query_catalogue(_OLDER_VIEWS, now) != [(0,)]:
             if time.monotonic() > patience:
                 return False
             time.sleep(0.05)
