@@ -10,7 +10,7 @@ from armnesia.logs.keys import KeyColumn
 from armnesia.logs.log import Decisions, Log
 from armnesia.logs.read import read_log, read_opened
 from armnesia.logs.remarks import warn_of_experiments, warn_of_propensities
-from armnesia.logs.source import Source, open_source
+from armnesia.logs.source import Source, open_source, reopen
 from armnesia.logs.values import label_text
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "open_source",
     "read_log",
     "read_opened",
+    "reopen",
     "warn_of_experiments",
     "warn_of_propensities",
 ]

@@ -7,6 +7,7 @@ import numpy as np
 
 from armnesia.core.actions import checked_actions
 from armnesia.core.errors import InvalidLogError
+from armnesia.core.identifiers import UserType
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import refusals
 from armnesia.logs.source import Source
@@ -39,6 +40,9 @@ def check_tallies(
             missing = source.first_wrong(f"key_{place}", Wrong.MISSING)
             raise refusals.missing_keys(refusals.described("key", key.name), missing)
     if any(each.valid < each.number for each in found):
+        offences = source.first_wrong("user", Wrong.NO_NAME) if source.user_type is UserType.INTEGER else []
+        if offences:
+            raise refusals.not_integers(source.described("user"), offences)
         raise _refused_rewards(source, reward_range)
 
 

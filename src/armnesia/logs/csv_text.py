@@ -25,14 +25,18 @@ class CsvText(NamedTuple):
     has_quotes: bool
 
 
-def check_csv(path: str, delimiter: str, compression: str) -> CsvText:
+def check_csv(path: str, given: str | None, usual: str, compression: str) -> CsvText:
     """Read the header of a CSV file, and refuse what readers of CSV understand differently.
 
-    A header without a comma is parted by semicolons, tabs or bars, if it has them.
+    If no delimiter is given, and the usual one is not in the header, it is one of the others that is.
     """
     try:
         with _opened(path, compression) as file:
-            names, delimiter = _header(path, file, delimiter)
+            delimiter = given or usual
+            names = _header(path, file, delimiter)
+            if len(names) == 1 and given is None:
+                delimiter = next((each for each in _OTHER_DELIMITERS if each in names[0]), usual)
+                names = _header(path, file, delimiter)
             file.seek(0)
             has_quotes, is_odd = _scan(path, file)
         if is_odd:
@@ -44,19 +48,13 @@ def check_csv(path: str, delimiter: str, compression: str) -> CsvText:
     return CsvText(names, delimiter, has_quotes)
 
 
-def _header(path: str, file: IO[bytes], delimiter: str) -> tuple[list[str], str]:
-    def fields(by: str) -> list[str]:
-        file.seek(0)
-        lines = (line.decode("utf-8-sig") for line in file)
-        return next((row for row in csv.reader(lines, delimiter=by, strict=True) if row), [])
-
-    names = fields(delimiter)
+def _header(path: str, file: IO[bytes], delimiter: str) -> list[str]:
+    file.seek(0)
+    lines = (line.decode("utf-8-sig") for line in file)
+    names = next((row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row), [])
     if not names:
         raise _refused(path, "it has no header line")
-    if len(names) == 1:
-        delimiter = next((other for other in _OTHER_DELIMITERS if other in names[0]), delimiter)
-        names = fields(delimiter)
-    return names, delimiter
+    return names
 
 
 def _scan(path: str, file: IO[bytes]) -> tuple[bool, bool]:
@@ -80,7 +78,9 @@ def _refuse_blanks(path: str, compression: str, delimiter: str) -> None:
     with _opened(path, compression) as file:
         reader = csv.reader((line.decode() for line in file), delimiter=delimiter, strict=True)
         try:
-            odd = any(field.lstrip(" ").startswith('"') and field.startswith(" ") for row in reader for field in row)
+            odd = any(
+                field.lstrip(" ").startswith('"') and field.startswith(" ") for row in reader for field in row
+            )
         except csv.Error:  # text after a closing quote
             odd = True
     if odd:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from armnesia.core.errors import InvalidLogError
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import stamp_of
 from armnesia.core.messages import listed
 from armnesia.logs import refusals
@@ -58,17 +58,25 @@ class FileSource(Source):
     refused: Mapping[str, InvalidLogError] = field(default_factory=dict)
     """Columns that cannot be read, and why."""
     remote: bool = False
+    delimiter: str | None = None
+    """Of CSV files, if it was given; else a header without a comma tells."""
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "FileSource":
+    def at(
+        cls, location: Any, columns: Columns, table: str | None = None, delimiter: str | None = None
+    ) -> "FileSource":
         """The files of a path, folder or glob."""
-        found = cls(location, columns)
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
+            raise InvalidInputError(f"delimiter must be one character, such as ; or a tab; got {delimiter!r}")
+        found = cls(location, columns, delimiter=delimiter)
         if "://" in location:
             found = replace(found, remote=True)
             with found.connection() as connection:
                 paths = [location]
                 if glob.has_magic(location) and not location.startswith("http"):
-                    paths = [path for (path,) in connection.rows("SELECT file FROM glob($p)", {"p": [location]})]
+                    paths = [
+                        path for (path,) in connection.rows("SELECT file FROM glob($p)", {"p": [location]})
+                    ]
         else:
             found = replace(found, location=os.path.abspath(os.path.expanduser(location)))
             paths = find_files(location, FORMATS)
@@ -82,6 +90,10 @@ class FileSource(Source):
                 f"source must match files of one format; got {listed(map(os.path.basename, paths))}"
             )
         (format_,) = formats
+        if self.delimiter is not None and format_.delimiter is None:
+            raise InvalidInputError(
+                f"delimiter is for CSV files, and these are Parquet; got {self.delimiter!r}"
+            )
         stamps = () if self.remote else tuple(map(stamp_of_file, paths))
         found = replace(self, paths=tuple(paths), stamps=stamps, stored={}, refused={})
         return found._as_parquet() if format_.delimiter is None else found._as_csv(format_)
@@ -123,7 +135,8 @@ class FileSource(Source):
 
     def _as_csv(self, format_: Format) -> "FileSource":
         """Read CSV by its header, which all files must share; every value is text."""
-        texts = [check_csv(path, format_.delimiter or ",", format_.compression) for path in self.paths]
+        by = (self.delimiter, format_.delimiter or ",", format_.compression)
+        texts = [check_csv(path, *by) for path in self.paths]
         first = texts[0]
         for path, other in zip(self.paths, texts, strict=True):
             if (other.names, other.delimiter) != (first.names, first.delimiter):
@@ -332,7 +345,9 @@ def _format_of(path: str) -> Format:
 def _folders(path: str) -> list[tuple[str, str]]:
     """The names and values in the folders of a path."""
     parts = os.path.dirname(path).split(os.sep)
-    return [(name, value) for name, equals, value in (part.partition("=") for part in parts) if equals and name]
+    return [
+        (name, value) for name, equals, value in (part.partition("=") for part in parts) if equals and name
+    ]
 
 
 def _short(path: str, other: str) -> str:
@@ -372,5 +387,10 @@ def _type(stored: Mapping[str, Any] | None) -> str:
     """The type of a column as a Parquet file states it."""
     if stored is None:
         return "no such column"
-    parts = (stored["type"], stored["logical_type"] or stored["converted_type"], stored["precision"], stored["scale"])
+    parts = (
+        stored["type"],
+        stored["logical_type"] or stored["converted_type"],
+        stored["precision"],
+        stored["scale"],
+    )
     return " ".join(str(part) for part in parts if part is not None)

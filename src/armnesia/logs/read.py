@@ -32,6 +32,7 @@ def read_log(
     where: Where | None = None,
     actions: Iterable[Hashable] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
+    delimiter: str | None = None,
 ) -> Log:
     """Read logged decisions, check every row, and refuse a log with a wrong one.
 
@@ -48,6 +49,9 @@ def read_log(
 
     `actions` declares the action set, in order. It is public configuration: if it were taken from the
     data, deleting rows could change it. Left out, it is taken from the log once, with a warning.
+
+    `delimiter` parts the fields of CSV files; left out, it is a comma, or a semicolon, tab or bar where the
+    header has no comma.
 
     >>> clicks = {"variant": ["A", "B"], "clicked": [1, 0]}
     >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B", "C"]).statistics()
@@ -72,7 +76,9 @@ def read_log(
     elif isinstance(in_memory, Mapping):
         opened = ArraySource.at(in_memory, Columns(action, reward, user), table).filtered(where)
     else:
-        opened = open_source(source, action=action, reward=reward, user=user, table=table, where=where)
+        opened = open_source(
+            source, action=action, reward=reward, user=user, table=table, where=where, delimiter=delimiter
+        )
     return read_opened(opened, declared, reward_range, stacklevel=3)
 
 

@@ -138,6 +138,15 @@ def not_finite(what: str, column: str, offences: Offences) -> InvalidLogError:
     return refused(what, "must hold a finite number in every row", offences, remedy)
 
 
+def not_integers(what: str, offences: Offences) -> InvalidLogError:
+    """Refuse users who are no integers in a vault whose people are named by integers."""
+    rule = (
+        "must hold integers, by which this vault names people, and floats only below 2**53 (2**24 in 32 bits),"
+        " from where one may stand for several integers"
+    )
+    return refused(what, rule, offences)
+
+
 def outside_range(what: str, offences: Offences, reward_range: tuple[float, float]) -> InvalidLogError:
     """Refuse rewards outside the declared range."""
     low, high = reward_range

@@ -13,18 +13,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.identifiers import UserType
 from armnesia.logs import refusals
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Condition, Where, conditions
 from armnesia.logs.engine import Connection, connected
 from armnesia.logs.keys import KeyColumn
 from armnesia.logs.remarks import EXPERIMENT, propensity_columns, vary
-from armnesia.logs.sql import INTEGERS, Column
+from armnesia.logs.sql import INTEGERS, Column, NameColumn
 from armnesia.logs.statements import Chosen, Reading, Relation, Tally, Wrong
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
 
+IN_MEMORY = "dataframe"
+"""The location of what is in the memory of this process."""
 Version = Mapping[str, Any]
 """What a source was when it was counted, as JSON holds it."""
 
@@ -58,6 +61,8 @@ class Source(ABC):
     keys: tuple[KeyColumn, ...] = ()
     whole_rows: bool = False
     """Whether rows without an id are known by all their columns, which are read then."""
+    user_type: UserType | None = None
+    """In whose normal form users are read, and those named of whom rows are wanted; None: as they are."""
     declared_actions: tuple[Any, ...] | None = None
     """Where the source itself says which actions there are."""
 
@@ -103,9 +108,14 @@ class Source(ABC):
         selected += [f"{sql} AS {name}" for name, sql in (further or {}).items()]
         return Relation(
             f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())}) AS log",
-            {role: column.named(f"log_{role}") for role, column in columns.items()},
+            {role: self._read_as(role, column.named(f"log_{role}")) for role, column in columns.items()},
             scan.parameters,
         )
+
+    def _read_as(self, role: str, column: Column) -> Column:
+        if role != "user" or self.user_type is None:
+            return column
+        return NameColumn.of(column, self.user_type)
 
     def _named(self, available: Collection[str]) -> dict[str, str]:
         """By its role, the name of each column that is read."""
@@ -173,6 +183,15 @@ class Source(ABC):
         self.columns.check_keys([key.name for key in keys])
         return replace(self, keys=keys)
 
+    def named_by(self, user_type: UserType | None) -> Self:
+        """The same source, whose users are read in the normal form of a vault."""
+        return replace(self, user_type=user_type)
+
+    def user_type_of_rows(self) -> UserType | None:
+        """How the users of the rows are named: what a vault takes from its first source."""
+        with self.reading() as reading:
+            return reading.user_type()
+
     def described(self, role: str) -> str:
         """Name a column in a message."""
         return self.columns.described(role)
@@ -201,13 +220,23 @@ class Source(ABC):
             return len(set().union(*reading.labels("key_0"))) > 1
 
     def address(self) -> dict[str, Any]:
-        """What `open_source` needs to open it again, as JSON holds it; without a password."""
+        """What `reopen` opens it by, as JSON holds it; without a password."""
         return {
             "source": self.location,
             "table": self.table,
             **vars(self.columns),
             "where": [str(each) for each in self.where],
+            "delimiter": getattr(self, "delimiter", None),
         }
+
+
+def reopen(address: Mapping[str, Any]) -> Source:
+    """Open a source again, from its `address`."""
+    if address["source"] == IN_MEMORY:
+        raise InvalidInputError("a dataframe cannot be opened again: give it once more, or a file or table")
+    return open_source(
+        address["source"], **{name: given for name, given in address.items() if name != "source"}
+    )
 
 
 def open_source(
@@ -220,6 +249,7 @@ def open_source(
     table: str | None = None,
     where: Where | None = None,
     whole_rows: bool = False,
+    delimiter: str | None = None,
 ) -> Source:
     """Find out what a source is, and check that it has the columns; see `read_log` for what can be read.
 
@@ -229,7 +259,7 @@ def open_source(
     if isinstance(source, os.PathLike):
         source = os.fspath(source)
     columns = Columns(action, reward, user, id)
-    made = source_at(source, columns, table)
+    made = source_at(source, columns, table, delimiter)
     with made.connection() as connection:
         found = columns.found_in(list(made.scan(connection).columns))
         made = replace(made, columns=found, where=conditions(where), whole_rows=whole_rows)
@@ -239,7 +269,7 @@ def open_source(
     return made
 
 
-def source_at(source: Any, columns: Columns, table: str | None) -> Source:
+def source_at(source: Any, columns: Columns, table: str | None, delimiter: str | None = None) -> Source:
     """The source with its kind; each kind is imported when it is needed."""
     match str(source).partition(":")[0] if isinstance(source, str) else None:
         case "sqlite":
@@ -256,6 +286,11 @@ def source_at(source: Any, columns: Columns, table: str | None) -> Source:
             from armnesia.logs.frames import FrameSource as Kind  # noqa: PLC0415
         case _:
             from armnesia.logs.files import FileSource as Kind  # noqa: PLC0415
+
+            if table is None:
+                return Kind.at(source, columns, None, delimiter)
+    if delimiter is not None:
+        raise InvalidInputError(f"delimiter is for CSV files, and this source is none; got {delimiter!r}")
     if table is not None and not Kind.has_tables:
         raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
     return Kind.at(source, columns, table)

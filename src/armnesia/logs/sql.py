@@ -228,7 +228,9 @@ class NameColumn(Column):
         text = self.stored.text()
         if self.user_type is UserType.INTEGER:
             return f"coalesce(CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}, false)"
-        return f"(strlen({text}) = length({text}) AND {text} >= '!' AND {text}[-1] >= '!')"  # ASCII, no blanks
+        return (
+            f"(strlen({text}) = length({text}) AND {text} >= '!' AND {text}[-1] >= '!')"  # ASCII, no blanks
+        )
 
     def _rewritten(self) -> str:
         """The normal form of any text."""
@@ -261,7 +263,7 @@ class NameColumn(Column):
             condition = f"({condition} OR (NOT {self.is_plain()} AND {others}))"
         return condition, wanted
 
-    def usual_integer(self) -> str:
+    def is_usual_integer(self) -> str:
         """Whether a value is an integer as it is usually written, of at most 38 digits."""
         if self.stored.type in INTEGERS:
             return "true"

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from armnesia.core.identifiers import UserType
 from armnesia.core.units import UNIT
 from armnesia.logs.conditions import Condition
 from armnesia.logs.engine import Connection
 from armnesia.logs.keys import KeyColumn
-from armnesia.logs.sql import Column
+from armnesia.logs.sql import Column, NameColumn
 
 _SHOWN = 200
 """How many characters of a wrong value a message can show."""
@@ -33,6 +34,16 @@ class Relation:
     def several(self, role: str) -> list[Column]:
         """The columns of a numbered role, in order."""
         return [column for name, column in self.columns.items() if name.startswith(f"{role}_")]
+
+    def is_wrong_name(self) -> str:
+        """Whether a row has a user who cannot be one of the vault's, in SQL."""
+        users = self.columns.get("user")
+        return users.is_wrong() if isinstance(users, NameColumn) else "false"
+
+    def units(self) -> str:
+        """The reward in units; NULL where a row cannot be counted, for its reward or its user."""
+        wrong, units = self.is_wrong_name(), self.columns["reward"].units()
+        return units if wrong == "false" else f"CASE WHEN NOT {wrong} THEN {units} END"
 
     def among(self, chosen: "Chosen | None") -> tuple[str, dict[str, list[str]]]:
         """Whether a row is one of those chosen, in SQL, and its parameters."""
@@ -58,7 +69,7 @@ class Tally(NamedTuple):
     number: int
     units: int
     valid: int
-    """How many of them have a number of the reward range as their reward."""
+    """How many of them have a number of the reward range as their reward, and a user who can be one."""
     products: int
     """The sum of u·(10⁹ − u) over the units u of each row."""
 
@@ -76,6 +87,7 @@ class Wrong(Enum):
     NO_NUMBER = "there, and no number"
     NOT_FINITE = "missing, NaN or infinite"
     OUTSIDE = "outside the reward range"
+    NO_NAME = "no name of the type that the vault's people have"
 
 
 class Chosen(NamedTuple):
@@ -133,7 +145,7 @@ class Reading:
             f"SELECT {', '.join([*texts, 'g_chosen' if others else 'true'])}, n, units, valid, products FROM ("
             f"SELECT {names}, count(*) AS n, {total.format('units')} AS units, count(units) AS valid,"
             f" {total.format(f'units * ({UNIT} - units)')} AS products FROM ("
-            f"SELECT {valued}, {columns['reward'].units()} AS units FROM {table} WHERE {kept}"
+            f"SELECT {valued}, {self.relation.units()} AS units FROM {table} WHERE {kept}"
             f") AS valued GROUP BY {names}) AS added",
             {**self._parameters(reward_range), **parameters, "positions": list(positions)},
         )
@@ -173,7 +185,7 @@ class Reading:
         keys = [each.text() for each in self._keys().values()]
         texts = [
             columns["action"].text(),
-            columns["reward"].units(),
+            self.relation.units(),
             *(each.text() for each in labels),
             *keys,
         ]
@@ -216,8 +228,58 @@ class Reading:
             Wrong.NO_NUMBER: (f"left({text}, {_SHOWN})", f"{text} IS NOT NULL AND {number} IS NULL"),
             Wrong.NOT_FINITE: (number, f"({number} IS NULL OR NOT {column.is_finite.format(number)})"),
             Wrong.OUTSIDE: (number, f"{column.units()} IS NULL"),
+            Wrong.NO_NAME: ("'a name'", self.relation.is_wrong_name()),
         }[fault]
         return self.first(shown, condition, reward_range, undeclared=list(texts))
+
+    def user_type(self) -> UserType | None:
+        """INTEGER if all users are integers as usually written, TEXT if not; None if there are none."""
+        if "user" not in self.relation.columns:
+            return None
+        users = NameColumn.of(self.relation.columns["user"], UserType.TEXT)
+        is_integer = f"SELECT bool_and({users.is_usual_integer()}) FROM {self.relation.table}"
+        sql = f"{is_integer} WHERE {self._kept()} AND {users.text()} IS NOT NULL"
+        ((found,),) = self._connection.rows(sql, self._parameters())
+        return None if found is None else UserType.INTEGER if found else UserType.TEXT
+
+    def odd_names(self) -> tuple[int | None, int | None]:
+        """The first row whose user looks like a float, and the first whose user has blanks around it."""
+        users = self.relation.columns.get("user")
+        if not isinstance(users, NameColumn) or users.user_type is UserType.INTEGER:
+            return None, None
+        odd = [users.looks_like_float(), users.has_blanks()]
+        some = ", ".join(f"coalesce(bool_or({each}), false)" for each in odd)
+        sql = f"SELECT {some} FROM {self.relation.table} WHERE {self._kept()}"
+        (found,) = self._connection.rows(sql, self._parameters())
+        looks_like_float, has_blanks = (
+            self.first("NULL", each)[0][0] if is_there else None
+            for each, is_there in zip(odd, found, strict=True)
+        )
+        return looks_like_float, has_blanks
+
+    def contradicting_ids(self, reward_range: tuple[float, float] = (0.0, 1.0)) -> tuple[int, int] | None:
+        """The first row that has the id of an earlier one and another action, reward, user or key.
+
+        Both positions, that of the earlier row first.
+        """
+        columns, kept = self.relation.columns, self._kept()
+        users = [columns["user"].text()] if "user" in columns else []
+        keys = [each.text() for each in self._keys().values()]
+        told = ", ".join([columns["action"].text(), self.relation.units(), *users, *keys])
+        own_id = columns["id"].text()
+        repeated = f"SELECT {own_id} FROM {self.relation.table} WHERE {kept} GROUP BY ALL HAVING count(*) > 1"
+        rows = (
+            f"SELECT position, {own_id} AS own_id, ({told}) AS told"
+            f" FROM ({self._with_positions()}) AS log WHERE {kept} AND {own_id} IN ({repeated})"
+        )
+        in_order = "OVER (PARTITION BY own_id ORDER BY position)"
+        sql = (
+            f"SELECT earlier, position FROM (SELECT *, first_value(position) {in_order} AS earlier,"
+            f" told IS DISTINCT FROM first_value(told) {in_order} AS differs FROM ({rows}) AS log) AS log"
+            " WHERE differs ORDER BY position LIMIT 1"
+        )
+        found = self._connection.rows(sql, self._parameters(reward_range))
+        return (int(found[0][0]), int(found[0][1])) if found else None
 
     def check_conditions(self) -> None:
         """Refuse a value that is compared with a number and is none; a condition sees what others left."""
