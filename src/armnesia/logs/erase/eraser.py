@@ -30,6 +30,11 @@ class Eraser(ABC):
     def __init__(self, source: Source) -> None:
         self.source = source
 
+    @property
+    def keeps_old_rows(self) -> bool:
+        """Whether files or earlier versions hold deleted rows until `purge` removes them."""
+        return type(self).purge is not Eraser.purge
+
     def now(self) -> Source:
         """The source as it is now, where the opened one stands for an earlier state."""
         return self.source
