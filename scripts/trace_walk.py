@@ -1,8 +1,8 @@
 """What read_log, init, ingest, forget, decide, unlearn and erase call: functions, files, transactions.
 
-Runs the commands, each in a process of its own as users do, on a small log, which `read_log` reads as Parquet, and an SQLite vault in a
-temporary folder. `python -m scripts.trace_walk` prints a table, `python -m scripts.trace_walk forget` the
-functions that forget calls.
+Runs the commands, each in a process of its own as users do, on a small log and an SQLite vault in a temporary
+folder; `read_log` reads the log as Parquet. `python -m scripts.trace_walk` prints a table,
+`python -m scripts.trace_walk forget` the functions that forget calls.
 """
 
 import contextlib
