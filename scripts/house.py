@@ -34,14 +34,6 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("service",),
         ("cli",),
     ),
-    "armnesia.logs": (
-        ("*",),
-        ("files", "frames", "tables"),
-        ("lakes",),
-        ("opening",),
-        ("reading", "erasing"),
-        ("__init__",),
-    ),
     "armnesia.paper": (
         ("__init__",),
         ("section", "protocol"),
