@@ -2,7 +2,7 @@
 
 It follows from the ledger alone. The entry of a request names the vault's sources by their numbers, and an
 entry `erase_source` says of one of them that nobody who was forgotten up to an entry (`through`) has rows
-there, and what is left of them. An entry `rebuild` names the sources that were `dropped`: their rows no
+there at a version, and what is left of them. An entry `rebuild` names the sources that were `dropped`: their rows no
 longer count, and nobody has erased them there. No number is given to a second source.
 """
 
@@ -27,7 +27,7 @@ class SourceState(StrEnum):
 
 _STATES = tuple(str(state) for state in SourceState)
 """From the weakest to the strongest."""
-_FIELDS, _EACH = {"state", "versions", "remains"}, {"source", "state", "entry", "before", "after"}
+_FIELDS, _EACH = {"state", "versions", "remains"}, {"source", "state", "entry", "version"}
 
 
 def weakest(states: Iterable[str]) -> str:
@@ -47,7 +47,7 @@ def source_claim(entry: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -
     looked for any more, and no entry says who they are: after a readmission every source stays as it was.
 
     >>> erased = {"kind": "erase_source", "sequence": 6, "through": 5, "source": 1, "state": "purged",
-    ...     "before": None, "after": None, "remains": ["copies remain"]}
+    ...     "version": None, "remains": ["copies remain"]}
     >>> source_claim({"sequence": 5, "sources": [1]}, [erased])["state"]
     'purged'
     >>> source_claim({"sequence": 5, "sources": [1, 2]}, [erased])["state"]
@@ -116,13 +116,12 @@ def _furthest(sequence: int, later: Iterable[Mapping[str, Any]]) -> dict[int, Ma
 
 def _version(number: int, erasure: Mapping[str, Any] | None) -> dict[str, Any]:
     if erasure is None:
-        return {"source": number, "state": _STATES[0], "entry": None, "before": None, "after": None}
+        return {"source": number, "state": _STATES[0], "entry": None, "version": None}
     return {
         "source": number,
         "state": erasure["state"],
         "entry": erasure["sequence"],
-        "before": erasure["before"],
-        "after": erasure["after"],
+        "version": erasure["version"],
     }
 
 

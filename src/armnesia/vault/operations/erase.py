@@ -1,35 +1,54 @@
-"""Erasing at the sources: rows of forgotten people are deleted where an external vault has counted others."""
+"""Erasing at the sources: rows of forgotten people are deleted where an external vault has counted others.
+
+Erasers can be run again at any point, so nothing is planned or noted before. When they are done, all sources
+are counted again: this shows that none of the people is left at the version that the ledger then names, and
+what else has changed counts, as after an ingest. Killed in between, the next run finds less to do.
+"""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
 
 from armnesia.core.errors import (
     ArmnesiaError,
-    ChangedSourceError,
     DatabaseError,
     InvalidInputError,
+    PartlyErasedError,
     VaultBusyError,
     VaultError,
 )
-from armnesia.logs.erasing.eraser import SourceEraser
-from armnesia.logs.tables.sqlite import roll_back_interrupted_write
+from armnesia.core.messages import system_failure, without_unchanged
+from armnesia.logs.erase.eraser import Eraser
+from armnesia.logs.statements import Chosen
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.results.sources import ErasurePreview, SourceErasures
+from armnesia.vault.ledger.source_claim import ERASURE, SourceState
+from armnesia.vault.results.sources import ErasurePreview, RowsAtSource, SourceErasures
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.counted_sources import CountedSource, checked_sources
-from armnesia.vault.state.erasure_run import ErasureRun, open_eraser_of, refuse_uncounted
+from armnesia.vault.state.counted_sources import CountedSource, checked_sources, read_sources, refuse_overlaps
+from armnesia.vault.state.source_counting import CountedRows, SourceCounter, Update, dependencies
 from armnesia.vault.state.source_erasures import (
     check_may_erase,
     dropped_unerased,
+    last_erasures,
+    read_erasures,
+    requests_answered,
     source_statuses,
 )
+from armnesia.vault.state.source_statistics import with_update
 from armnesia.vault.state.suppression import SuppressionList
+from armnesia.vault.state.transaction import Transaction
 
 with suppress(ImportError):  # absent on Windows
     import fcntl
+
+_NAMES_NOBODY = (
+    "the source has no column by which forgotten {} could be found in it, and none were looked for"
+)
+_FORGOTTEN = {"user": ("user", "people"), "record": ("id", "records")}
+_ERASED = "rows were erased there"
 
 
 def source_erasures(connection: VaultConnection) -> SourceErasures:
@@ -43,57 +62,11 @@ def source_erasures(connection: VaultConnection) -> SourceErasures:
         return SourceErasures(configuration.may_erase_at_source, found, transaction.state.head, dropped)
 
 
-def check_erasable(
-    connection: VaultConnection, target: ErasureTarget, *, purge: bool, ignore_retention: bool
-) -> None:
+def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
-    configuration, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
-    with connection.reading() as transaction:
-        suppressed = SuppressionList.read(transaction).digests
-    named = {"user": target.users or suppressed["user"], "id": target.records or suppressed["record"]}
-    for each in sources:
-        eraser = _checked_eraser(each, configuration, purge=purge)
-        # Afterwards, what cannot be written again matters only in files with rows to be erased.
-        eraser.check_rewritable()
-        _check_names(each, eraser, (role for role, names in named.items() if names))
-
-
-def _check_names(each: CountedSource, eraser: SourceEraser, roles: Iterable[str]) -> None:
-    """Refuse a source with a column by which people or records are to be erased, and cannot be."""
-    for role in roles:
-        if each.address["columns"].get(role) is not None:
-            eraser.check_named_by(role)
-
-
-def _erasable_sources(
-    connection: VaultConnection, *, purge: bool, ignore_retention: bool
-) -> tuple[Configuration, list[CountedSource]]:
-    """The sources of a vault that may erase at them; refuse others, and options that do not agree."""
-    if ignore_retention and not purge:
-        raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
-    with connection.reading() as transaction:
-        configuration = transaction.state.configuration
-        check_may_erase(configuration)
-        sources = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-    return configuration, sources
-
-
-def _checked_eraser(
-    each: CountedSource, configuration: Configuration, *, purge: bool, finish_writes: bool = True
-) -> SourceEraser:
-    """Open an eraser; refuse a source where rows could not be erased, or files that hold them not be removed.
-
-    With `finish_writes`, a write that was cut short, as of an erasure that was killed, is rolled back first:
-    SQLite does not read the file before.
-    """
-    if finish_writes:
-        roll_back_interrupted_write(str(each.address["location"]))
-    eraser = open_eraser_of(each, configuration)
-    with suppress(ChangedSourceError):  # which is refused where it matters, or finished
-        refuse_uncounted(each, each.reopened_counted(configuration)[1])
-    if purge:
-        eraser.with_removals(eraser.empty_plan())
-    return eraser
+    run = ErasureRun.begin(connection, purge=purge, ignore_retention=ignore_retention)
+    for each in run.sources:
+        _eraser(each, run.counter.configuration).check()
 
 
 def erase_at_sources(
@@ -103,38 +76,179 @@ def erase_at_sources(
 
     A source where that is not possible does not keep others from it; why it was not is raised at the end.
     """
-    _, sources = _erasable_sources(connection, purge=purge, ignore_retention=ignore_retention)
-    failures: dict[int, ArmnesiaError | OSError] = {}
     with _alone(connection):
-        for each in sources:
-            roll_back_interrupted_write(str(each.address["location"]))
-        run = ErasureRun.begin(connection)
-        run.count_before()
-        for number in run.order():
-            try:
-                run.erase(number)
-                if purge:
-                    run.purge(number, ignore_retention=ignore_retention)
-            except (DatabaseError, VaultBusyError):
-                raise  # of the vault: all sources would fail
-            except (ArmnesiaError, OSError) as error:
-                failures[number] = error
+        run = ErasureRun.begin(connection, purge=purge, ignore_retention=ignore_retention)
+        for each in run.sources:
+            with run.noting_failure(each):
+                run.erase(each)
+        run.record()
     found = replace(source_erasures(connection), deleted=tuple(run.deleted))
-    if failures:
-        raise run.combined(failures, found)
+    if run.failures:
+        raise run.combined(found)
     return found
 
 
 def preview_erasure(connection: VaultConnection) -> ErasurePreview:
-    """Count the rows of everybody who is forgotten at each source as it is now, and the files with them."""
-    configuration, sources = _erasable_sources(connection, purge=False, ignore_retention=False)
+    """Count the rows of everybody who is forgotten at each source as it is now."""
     run = ErasureRun.begin(connection)
-    for each in sources:
-        if not each.plans.under_way:
-            _refuse_changed(each, configuration)
-        eraser = _checked_eraser(each, configuration, purge=False, finish_writes=False)
-        _check_names(each, eraser, run.people)
-    return ErasurePreview(tuple(map(run.rows_to_delete, run.sources.values())))
+    found = []
+    for each in run.sources:
+        eraser = _eraser(each, run.counter.configuration)
+        eraser.check()
+        people = run.people_at(eraser)
+        number = eraser.find(people) if any(people) else 0
+        found.append(RowsAtSource(each.number, each.name, number))
+    return ErasurePreview(tuple(found))
+
+
+@dataclass
+class ErasureRun:
+    """One run over all sources, by what the vault had at its beginning."""
+
+    connection: VaultConnection
+    counter: SourceCounter
+    through: int
+    """The last ledger entry when it was read who is forgotten."""
+    depends_on: tuple[object, ...]
+    sources: Sequence[CountedSource]
+    last: Mapping[int, Mapping[str, Any]]
+    """The last ledger entry about each source."""
+    requests: Sequence[int]
+    purge: bool
+    ignore_retention: bool
+    erased: dict[int, tuple[SourceState, datetime | None, tuple[str, ...]]] = field(default_factory=dict)
+    """How far each source is now, from when on the rest may go, and what remains."""
+    deleted: list[RowsAtSource] = field(default_factory=list)
+    failures: dict[int, ArmnesiaError | OSError] = field(default_factory=dict)
+
+    @classmethod
+    def begin(
+        cls, connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
+    ) -> "ErasureRun":
+        """Read the sources and who is forgotten; refuse a vault that may not erase."""
+        if ignore_retention and not purge:
+            raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
+        with connection.reading() as transaction:
+            session, state = transaction.session, transaction.state
+            check_may_erase(state.configuration)
+            sources = checked_sources(session, transaction.keyring, state.digests)
+            suppressed = SuppressionList.read(transaction).digests
+            return cls(
+                connection,
+                SourceCounter(state.configuration, transaction.keyring, suppressed),
+                state.head.sequence,
+                dependencies(state),
+                sources,
+                last_erasures(read_erasures(session, state.configuration)),
+                requests_answered(session),
+                purge,
+                ignore_retention,
+            )
+
+    def people_at(self, eraser: Eraser) -> Chosen:
+        """The forgotten people and records that a source has rows of."""
+        source = eraser.now()
+        with source.reading() as reading:
+            return self.counter.forgotten_in(source, reading)
+
+    def erase(self, each: CountedSource) -> None:
+        """Delete rows at one source, and purge what still holds them."""
+        eraser = _eraser(each, self.counter.configuration)
+        people, last = self.people_at(eraser), self.last.get(each.number)
+        number = eraser.delete(people) if any(people) else 0
+        if number:
+            self.deleted.append(RowsAtSource(each.number, each.name, number))
+        through = 0 if last is None else last["through"]
+        is_due = number > 0 or each.left_out or any(request > through for request in self.requests)
+        if last is None and not is_due:
+            return
+        due, state = None, SourceState.UNTOUCHED if last is None else SourceState(last["state"])
+        if self.purge:
+            due = eraser.purge(ignore_retention=self.ignore_retention)
+            state = SourceState.PURGED if due is None else SourceState.LOGICALLY_DELETED
+        elif is_due:
+            state = SourceState.LOGICALLY_DELETED if eraser.keeps_old_rows else SourceState.PURGED
+        if due is None and state is SourceState.LOGICALLY_DELETED and last is not None and last["due"]:
+            due = datetime.fromisoformat(last["due"])  # what an earlier erasure has left is still there
+        self.erased[each.number] = (state, due, eraser.remains)
+
+    def record(self) -> None:
+        """Count the sources as they are now; note in the ledger how far each is."""
+        counted: dict[int, tuple[CountedRows, CountedSource]] = {}
+        for each in self.sources:
+            with self.noting_failure(each):
+                counted[each.number] = self.counter.count_again(each)
+        with self.connection.writing() as transaction:
+            state = transaction.state
+            # If somebody was forgotten meanwhile, the next operation counts again what has changed.
+            is_current = dependencies(state) == self.depends_on
+            if is_current and len(counted) == len(self.sources):
+                rows, after = zip(*counted.values(), strict=True) if counted else ((), ())
+                refuse_overlaps(after)
+                state = with_update(transaction, state, Update.of(self.sources, after, rows, _ERASED))
+            known = {each.number for each in read_sources(transaction.session)}
+            for number in known & counted.keys() & self.erased.keys():
+                self._append(transaction, number, *counted[number])
+            if transaction.collected or state != transaction.state:
+                transaction.store(state)
+
+    def _append(
+        self, transaction: Transaction, number: int, rows: CountedRows, each: CountedSource
+    ) -> None:
+        """Note how far a source is, unless the ledger says so already."""
+        if rows.n_left_out:
+            self.failures.setdefault(
+                number, VaultError("rows of forgotten people came in meanwhile: run armnesia erase again")
+            )
+            return
+        state, due, remains = self.erased[number]
+        lacking = [
+            _NAMES_NOBODY.format(words)
+            for kind, (role, words) in _FORGOTTEN.items()
+            if self.counter.suppressed[kind] and each.columns[role] is None
+        ]
+        facts = {
+            "source": number,
+            "state": str(state),
+            "version": each.short_version,
+            "remains": [*remains, *lacking],
+            "due": None if due is None else due.isoformat(),
+            "through": self.through,
+        }
+        last, ignored = self.last.get(number), {"version", "through"}
+        is_told = last is not None and all(last[name] == facts[name] for name in facts.keys() - ignored)
+        if last is None or not is_told or any(last["through"] < request for request in self.requests):
+            transaction.append(ERASURE, **facts)
+
+    @contextmanager
+    def noting_failure(self, each: CountedSource) -> Iterator[None]:
+        """Go on with other sources where one fails, but not where the vault does."""
+        try:
+            yield
+        except (DatabaseError, VaultBusyError):
+            raise
+        except (ArmnesiaError, OSError) as error:
+            self.failures.setdefault(each.number, error)
+
+    def combined(self, found: SourceErasures) -> ArmnesiaError:
+        """Why rows of some sources could not be erased, in one error that names them."""
+        (first, *others) = self.failures.values()
+        if found.head.sequence == self.through and not others and isinstance(first, ArmnesiaError):
+            return first  # nothing at all was changed
+        name_of = {each.number: each.name for each in self.sources}
+        reasons = [_reason(name_of[number], error) for number, error in self.failures.items()]
+        return PartlyErasedError("; ".join(reasons), found)
+
+
+def _eraser(each: CountedSource, configuration: Configuration) -> Eraser:
+    with each.being_read():
+        return each.opened(configuration).eraser()
+
+
+def _reason(name: str, error: ArmnesiaError | OSError) -> str:
+    reason = system_failure(error) if isinstance(error, OSError) else str(error)
+    reason = without_unchanged(reason)  # that is true of this source only
+    return reason if name in reason else f"source {name!r}: {reason}"
 
 
 @contextmanager
@@ -156,11 +270,3 @@ def _alone(connection: VaultConnection) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _refuse_changed(each: CountedSource, configuration: Configuration) -> None:
-    """Refuse a source that is not as it was counted."""
-    try:
-        each.reopened_counted(configuration)
-    except ChangedSourceError as error:
-        raise each.outdated(error) from None

@@ -22,8 +22,6 @@ class HeldSource:
     """The column of each role, `action`, `reward`, `user` and `id`."""
     where: tuple[str, ...]
     """The conditions that rows must satisfy to be counted."""
-    ordered_by: str | None
-    """The column whose values tell which rows of a table of a database are new."""
     ingest_command: str
     """The command that ingests it again, as a shell reads it."""
 
@@ -39,11 +37,9 @@ class SourceErasure:
     """`untouched`, `logically deleted` or `purged`."""
     pending: int
     """How many requests were answered since."""
-    interrupted: bool
-    """Whether an erasure was begun and is not finished."""
     entry: int | None
-    before: int | None
-    after: int | None
+    version: int | str | None
+    """That of the source, if it has any, at which none of the rows were there."""
     remains: tuple[str, ...]
     due: str | None
     """From when on a purge respects the retention of the table."""
@@ -74,10 +70,7 @@ class RowsAtSource:
     number: int
     """By which the ledger and certificates name the source."""
     name: str
-    rows: int | None
-    """None if they were deleted by an erasure that was interrupted before."""
-    files: int | None
-    """How many files have such rows, or were written again without them; None where that is not known."""
+    rows: int
 
 
 @dataclass(frozen=True)

@@ -1,119 +1,67 @@
-"""The sources of an external vault, and what was counted of each: all that it holds of their rows."""
+"""The sources of an external vault, and the version of each that was counted: all that it holds of rows."""
 
-import base64
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armnesia.core.errors import (
     ArmnesiaError,
-    ChangedSourceError,
-    InterruptedWriteError,
     InvalidLogError,
     LostSourceError,
     MissingExtraError,
-    OutdatedSourceError,
     SourceError,
-    UnfinishedErasureError,
     UnknownCatalogError,
     UnreadableSourceError,
     VaultError,
 )
-from armnesia.logs import (
-    Source,
-    file_in_both,
-    has_new_files,
-    manifest_of,
-    reopen_counted,
-    reopen_source,
-    source_name,
-)
-from armnesia.logs.counting import CountedRows
-from armnesia.logs.manifests import Manifest
+from armnesia.logs import Source
+from armnesia.logs.files import FORMATS, find_files
+from armnesia.logs.source import Version, reopen
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.diagnosis import changed_values
-from armnesia.vault.state.kept_plans import KeptPlans
-from armnesia.vault.state.source_commands import differences, ingest_command, move_command, rebuild_command
+from armnesia.vault.state.source_commands import (
+    differences,
+    ingest_command,
+    move_command,
+    rebuild_command,
+    source_name,
+)
 from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 
 READMITTED = "people were readmitted, whose rows were left out"
-NO_ORDER = "nothing says which of its rows are new: add --ordered-by COLUMN"
-
-
-def _packed(values: Mapping[str, Any]) -> str:
-    """Values as compressed text: they may name thousands of files."""
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode())).decode()
-
-
-def _unpacked(text: str) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
-    return values
-
-
-@dataclass(frozen=True)
-class CountedPart:
-    """What was counted of a source, without anything about single rows."""
-
-    manifest: Manifest
-    one_spelling: bool
-    """Whether every user is written as a request spells the name."""
-    some_without_user: bool
-    left_out: bool = False
-    """Whether rows of people or records that were forgotten before lie among them, and are not erased yet."""
-
-    @classmethod
-    def of(cls, manifest: Manifest, rows: CountedRows, before: "CountedPart | None" = None) -> "CountedPart":
-        """What counting found, with what was counted before, if rows were added to it."""
-        own = cls(manifest, rows.one_spelling, rows.some_without_user, rows.n_left_out > 0)
-        if before is None:
-            return own
-        return replace(
-            own,
-            one_spelling=own.one_spelling and before.one_spelling,
-            some_without_user=own.some_without_user or before.some_without_user,
-            left_out=own.left_out or before.left_out,
-        )
-
-    def packed(self) -> str:
-        """The part as compressed text."""
-        values = {**vars(self), "manifest": self.manifest.to_dict()}
-        if not self.left_out:  # as earlier versions wrote it
-            del values["left_out"]
-        return _packed(values)
-
-    @classmethod
-    def unpacked(cls, address: Mapping[str, Any], text: str) -> "CountedPart":
-        """Read what `packed` has written."""
-        values = _unpacked(text)
-        return cls(**{**values, "manifest": manifest_of(address, values["manifest"])})
+_ROLES = ("action", "reward", "user", "id")
 
 
 @dataclass(frozen=True)
 class CountedSource:
-    """A source, and what was counted of it; None if all of it has to be counted again, and why."""
+    """A source, and what was counted of it."""
 
     number: int
     address: Mapping[str, Any]
-    """Its description: where it is, its columns and conditions, and what its rows are ordered by."""
-    counted: CountedPart | None
+    """Where it is, its columns and its conditions: `Source.address`."""
+    version: Version | None = None
+    """The version that was counted; None of a source that has no versions, which is counted each time."""
     recount: str = ""
-    plans: KeptPlans = field(default_factory=KeptPlans)
-    """Plans of erasures at the source that have to be known again."""
+    """Why it has to be counted again, whatever its version is."""
+    left_out: bool = False
+    """Whether rows of people or records that were forgotten before are there, and are not erased yet."""
     stored: str | None = field(default=None, compare=False)
-    """The text of the row that it was read from: another version of zlib would not write the same."""
+    """The text of the row that it was read from."""
 
     @property
     def name(self) -> str:
         """The location and the table."""
         return source_name(self.address)
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The column of each role."""
+        return {role: self.address[role] for role in _ROLES}
 
     @property
     def ingest_command(self) -> str:
@@ -123,114 +71,60 @@ class CountedSource:
     @property
     def row(self) -> Row:
         """The row of the table `source`."""
-        own = {"recount": self.recount} if self.counted is None else {"counted": self.counted.packed()}
-        if self.plans != KeptPlans():
-            own["plans"] = _packed(self.plans.to_dict())
-        return self.number, canonical({**self.address, **own})
+        own = {"address": self.address, "columns": self.columns, "version": self.version}
+        own |= {"recount": self.recount, "left_out": self.left_out}
+        return self.number, json.dumps(own, sort_keys=True, separators=(",", ":"))
 
-    def to_recount(self, reason: str) -> "CountedSource":
-        """The source, all of which has to be counted again."""
-        return replace(self, counted=None, recount=reason)
+    @property
+    def files(self) -> frozenset[str]:
+        """The files that were counted, if it is made of files."""
+        return frozenset(path for path, *_ in (self.version or {}).get("files", ()))
 
-    def is_at(self, source: Source) -> bool:
-        """Whether this is the source, whatever its rows are ordered by."""
-        return {**self.address, "ordered_by": None} == {**source.description, "ordered_by": None}
+    @property
+    def parts(self) -> list[str]:
+        """What no other source may have, too: the files, the id of the table, or the name."""
+        return sorted(self.files) or [(self.version or {}).get("table", self.name)]
 
-    def is_same_table(self, source: Source, manifest: Manifest) -> bool:
-        """Whether this is the table of a source by another name, with the same columns and conditions."""
-        mine, other = {**self.address, "location": None}, {**source.description, "location": None}
-        return self.counted is not None and mine == other and manifest.is_table_of(self.counted.manifest)
+    @property
+    def short_version(self) -> int | str | None:
+        """The version as the ledger names it; files have none."""
+        version = self.version or {}
+        return version.get("version", version.get("snapshot"))
 
-    def reopened(self, configuration: Configuration) -> Source:
-        """Open all of the source again; say what to do if it cannot be opened."""
+    def opened(self, configuration: Configuration, address: Mapping[str, Any] | None = None) -> Source:
+        """Open the source as it is now, or at another address; say what to do if that cannot be done."""
         try:
-            source = reopen_source(
-                self.address, whole_rows=False, decimals_as_written=not configuration.plain_decimals
-            )
+            source = reopen(address or self.address)
         except ArmnesiaError as error:
-            raise self._unavailable(error) from None
-        except (LookupError, TypeError):  # a part of the description is missing, or has another type
-            raise changed_values() from None
-        return source.keyed_by(configuration.key_columns)
+            raise error if address else self._unavailable(error) from None
+        return source.keyed_by(configuration.key_columns).named_by(configuration.user_type)
 
-    def relocated(self, new: str, configuration: Configuration) -> "tuple[CountedSource, Source]":
-        """The source at another place, where all of it has to be counted again, and opened there."""
+    def relocated(self, new: str, configuration: Configuration) -> "CountedSource":
+        """The source at another place."""
+        place: dict[str, str | None] = {"source": new}
         location, mark, table = new.rpartition("#")
-        place = {"location": new}
         if self.address["table"] is not None and mark:  # as `status` names a table of a database
-            place = {"location": location, "table": table}
-        source = reopen_source(
-            {**self.address, **place}, whole_rows=False, decimals_as_written=not configuration.plain_decimals
-        )
-        applied = {
-            role: replace(plan, location=str(source.description["location"]))
-            for role, plan in self.plans.applied.items()
-        }
-        now = replace(self, address=source.description, plans=KeptPlans(applied=applied))
-        return now.to_recount("it was moved"), source
+            place = {"source": location, "table": table}
+        source = self.opened(configuration, {**self.address, **place})
+        return replace(self, address=source.address(), version=version_of(source))
 
-    def reopened_counted(self, configuration: Configuration) -> tuple[Source, bool]:
-        """Open the part that was counted; also, whether there is more.
-
-        Refused with `ChangedSourceError` if it is not as it was when it was counted.
-        """
-        if self.counted is None:
-            raise ChangedSourceError(self.recount)
-        try:
-            part, has_more = reopen_counted(
-                self.address, self.counted.manifest, decimals_as_written=not configuration.plain_decimals
-            )
-        except ChangedSourceError:
-            raise
-        except ArmnesiaError as error:
-            raise self._unavailable(error) from None
-        except (LookupError, TypeError):
-            raise changed_values() from None
-        return part.keyed_by(configuration.key_columns), has_more
-
-    def to_look_up(self, configuration: Configuration) -> Source:
-        """Open the part that was counted, to look people up; say what to do if it has changed."""
-        try:
-            return self.reopened_counted(configuration)[0]
-        except ChangedSourceError as error:
-            raise self.outdated(error) from None
+    def is_as_counted(self, source: Source) -> bool:
+        """Whether nothing of the source has changed since it was counted."""
+        version = version_of(source)
+        return not self.recount and version is not None and version == self.version
 
     @contextmanager
     def being_read(self) -> Iterator[None]:
-        """Say what to do if rows cannot be read that were counted before."""
+        """Name the source in an error about its rows."""
         try:
             yield
-        except ChangedSourceError as error:
-            raise self.outdated(error) from None
         except InvalidLogError as error:
-            raise self._unavailable(error) from None
-
-    def outdated(self, reason: object) -> SourceError:
-        """Refuse a source that has changed since it was counted."""
-        if self.plans.under_way:
-            return UnfinishedErasureError(
-                f"source {self.name!r} has changed since it was counted ({reason}), and an erasure there is"
-                " under way, or was interrupted: armnesia erase finishes it; nothing was changed",
-                self.number,
-            )
-        return OutdatedSourceError(
-            f"source {self.name!r} has changed since it was counted ({reason}); nothing was changed;"
-            f" {self.remedy(reason)}",
-            self.number,
-        )
-
-    def remedy(self, reason: object) -> str:
-        """What to do about a source that has changed since it was counted."""
-        lost = any(words in str(reason) for words in ("no longer there", "is gone", "are gone"))
-        put_back = "put back what is gone, or " if lost else ""
-        return f"{put_back}to count it again, run {self.ingest_command}"
-
-    def has_new_files(self) -> bool:
-        """Whether there are files that are not counted yet."""
-        return self.counted is not None and has_new_files(self.address, self.counted.manifest)
+            if self.name in str(error):
+                raise
+            raise VaultError(f"source {self.name!r}: {error}") from None
 
     def _unavailable(self, error: ArmnesiaError) -> SourceError:
-        if isinstance(error, UnknownCatalogError | InterruptedWriteError | MissingExtraError):
+        if isinstance(error, UnknownCatalogError | MissingExtraError):
             return UnreadableSourceError(f"{error}; nothing was changed", self.number)
         return LostSourceError(
             f"{error}; the vault has counted rows of this source: make it readable again, or restore it; if"
@@ -240,22 +134,24 @@ class CountedSource:
         )
 
 
+def version_of(source: Source) -> Version | None:
+    """The version of a source, as it is read back from JSON."""
+    version = source.version()
+    return None if version is None else dict(json.loads(json.dumps(version)))
+
+
 def read_sources(session: Session) -> list[CountedSource]:
     """All sources by their numbers."""
     found = []
     for number, text in tables.read_table(session, "source"):
         try:
-            address = json.loads(text)
-            packed, reason = address.pop("counted", None), address.pop("recount", "")
-            kept = address.pop("plans", None)
-            plans = KeptPlans() if kept is None else KeptPlans.from_dict(_unpacked(kept))
-            source_name(address)
-            part = None if packed is None else CountedPart.unpacked(address, packed)
-        except ChangedSourceError as error:  # of a form that does not tell tables apart
-            part, reason = None, str(error)
-        except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
+            values = json.loads(text)
+            del values["columns"]  # of all sources they are read by `source_columns`
+            each = CountedSource(number, **values, stored=text)
+            assert each.name
+        except (ValueError, TypeError, LookupError, AttributeError):
             raise changed_values() from None
-        found.append(CountedSource(number, address, part, reason, plans, text))
+        found.append(each)
     return found
 
 
@@ -284,62 +180,45 @@ def put_sources(
 
 
 def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
-    """Refuse sources of which two share files, or are the same table: rows would count twice."""
+    """Refuse sources of which two share a file, or are the same table: rows would count twice."""
     owner_of: dict[str, CountedSource] = {}
     for each in sources:
-        for part in () if each.counted is None else sorted(each.counted.manifest.parts):
+        for part in each.parts:
             other = owner_of.setdefault(part, each)
             if other is not each:
                 raise _overlap(part, other, each)
 
 
 def refuse_inner(known: Iterable[CountedSource], new: CountedSource) -> None:
-    """Refuse a new source with files that a known one stands for and has not counted yet.
-
-    Counted here, they could not be counted there, and the known source could not be ingested any more.
-    """
-    assert new.counted is not None  # it was read just now
+    """Refuse a new source with files that a known one stands for, and that are not counted yet."""
     for each in known:
-        part = file_in_both(each.address, new.counted.manifest)
-        if part is not None:
+        found: list[str] = []
+        with suppress(InvalidLogError):  # it is gone
+            found = find_files(each.address["source"], FORMATS) if each.files else []
+        inner = sorted(new.files.intersection(found))
+        if inner:
             raise VaultError(
-                f"{part!r} of source {new.name!r} lies within source {each.name!r}, which the vault has"
+                f"{inner[0]!r} of source {new.name!r} lies within source {each.name!r}, which the vault has"
                 " counted before, and its rows would count twice; nothing was changed; to count what is new"
                 f" there, run {each.ingest_command}"
-            )
-
-
-def refuse_copies(known: Iterable[CountedSource], new: CountedSource) -> None:
-    """Refuse a new source with files that are, by name, size and time of change, those of a known one."""
-    assert new.counted is not None  # it was read just now
-    for each in known:
-        file = None if each.counted is None else new.counted.manifest.file_like_one_of(each.counted.manifest)
-        if file is not None:
-            raise VaultError(
-                f"file {file!r} of source {new.name!r} has the name, size and time of change of one that the"
-                f" vault has counted in source {each.name!r}: a copy, whose rows would count twice, or the"
-                f" source itself, which was moved; nothing was changed; if it was moved, run"
-                f" {move_command(each.address, new.name)} ; if the rows are others, add --other-rows"
             )
 
 
 def _overlap(part: str, known: CountedSource, other: CountedSource) -> VaultError:
     """Refuse a part that two sources share."""
     drop = rebuild_command(known.address)
-    assert known.counted is not None  # both have parts
-    assert other.counted is not None
-    if other.counted.manifest.is_copy_of(known.counted.manifest):
-        return VaultError(
-            f"source {other.name!r} is, by its id, the table that the vault has counted as source"
-            f" {known.name!r}: a copy of it, whose rows would count twice, or the table itself, which was"
-            f" moved; nothing was changed; if it was moved, run {move_command(known.address, other.name)} ;"
-            f" if a copy is to be counted in its place, first run {drop}"
-        )
     if known.name == other.name and (how := differences(known.address, other.address)):
         return VaultError(
             f"the vault has counted source {known.name!r} already, otherwise than now ({how}), and its rows"
             f" would count twice; nothing was changed; to ingest it as before, run {known.ingest_command} ;"
             f" to ingest it as now, first run {drop}"
+        )
+    if known.name != other.name and not known.files:
+        return VaultError(
+            f"source {other.name!r} is, by its id, the table that the vault has counted as source"
+            f" {known.name!r}: a copy of it, whose rows would count twice, or the table itself, which was"
+            f" moved; nothing was changed; if it was moved, run {move_command(known.address, other.name)} ;"
+            f" if a copy is to be counted in its place, first run {drop}"
         )
     return VaultError(
         f"{part!r} is part of source {known.name!r} and of source {other.name!r}, and its rows would count"

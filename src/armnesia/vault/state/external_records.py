@@ -1,19 +1,19 @@
 """External records: the rows stay at their sources, and the vault holds nothing of single rows.
 
-It holds statistics, and of each source what was counted. People are looked up at the sources.
+It holds statistics, and of each source the version that was counted. People are looked up at the sources.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
-from armnesia.core.messages import listed
+from armnesia.core.errors import ArmnesiaError, OutdatedSourceError, VaultError
 from armnesia.core.progress import RowCounter
 from armnesia.core.units import UNIT
 from armnesia.logs import Source
-from armnesia.logs.counting import Sums
+from armnesia.logs.files import FileSource
+from armnesia.logs.frames import FrameSource
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
@@ -24,6 +24,7 @@ from armnesia.vault.state.counted_sources import (
     checked_sources,
     put_sources,
     read_sources,
+    version_of,
 )
 from armnesia.vault.state.decisions import FIRST, VaultDecision, count_in_decisions
 from armnesia.vault.state.first_source import user_type_for, with_user_type
@@ -37,9 +38,9 @@ from armnesia.vault.state.records import (
 )
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import known_columns
-from armnesia.vault.state.source_counting import SourceCounter, added_up
+from armnesia.vault.state.source_counting import SourceCounter, Sums, Update, added_up
 from armnesia.vault.state.source_lookup import SourceLookup, look_up_people
-from armnesia.vault.state.source_statistics import with_recounted
+from armnesia.vault.state.source_statistics import with_recounted, with_update
 from armnesia.vault.state.suppression import Suppressed, read_suppressed
 from armnesia.vault.state.table_digests import compute_digests
 from armnesia.vault.state.transaction import Transaction
@@ -49,7 +50,7 @@ from armnesia.vault.storage.schema import EXTERNAL_LAYOUT, RecordLayout
 
 
 class ExternalRecords(Records):
-    """The table `source` says which rows were counted; there is no table of rows."""
+    """The table `source` says what was counted; there is no table of rows."""
 
     erasure_excludes: ClassVar[str] = (
         "; not the source of the records, where they are erased in a step of its own, or stay"
@@ -68,16 +69,28 @@ class ExternalRecords(Records):
         target: ErasureTarget,
         *,
         exactly: bool,
-        given: Any = None,
     ) -> SourceLookup:
         """Look the people up at the sources."""
-        return look_up_people(reading, target, exactly=exactly, given=given)
+        return look_up_people(reading, target, exactly=exactly)
 
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DecisionSums:
-        """What the rows at the sources add up to, in the decisions of the vault."""
+        """What the rows at the sources add up to, in the decisions of the vault, for a preview."""
         assert lookup is not None  # it was made before the transaction
+        if lookup.update is not None and _changes(transaction, lookup.update):
+            update = lookup.update
+            changed = next(
+                each for each in update.before if each.version is None or each not in update.after
+            )
+            raise OutdatedSourceError(
+                f"source {changed.name!r} has changed since it was counted, and a preview writes nothing:"
+                f" first run {changed.ingest_command} ; a request itself counts again what has changed",
+                changed.number,
+            )
+        return self._found(transaction, lookup)
+
+    def _found(self, transaction: Transaction, lookup: SourceLookup) -> DecisionSums:
         sums: dict[int, list[tuple[int, int, int, bool]]] = {}
         by_key = dict.fromkeys(key for key, _ in lookup.sums)
         number_of = dict.fromkeys(by_key, FIRST)
@@ -87,36 +100,39 @@ class ExternalRecords(Records):
             number_of = {texts[text]: number for text, number in known.items()}
         for (key, arm), own in lookup.sums.items():
             if key not in number_of:
-                raise _not_counted(lookup)
+                raise _not_counted()
             sums.setdefault(number_of[key], []).append((arm, *own))
-        self._refuse_more(transaction.state, sums, lookup)
+        self._refuse_more(transaction.state, sums)
         return sums
 
     @staticmethod
-    def _refuse_more(state: State, sums: DecisionSums, lookup: SourceLookup) -> None:
+    def _refuse_more(state: State, sums: DecisionSums) -> None:
         """Refuse rows that the statistics cannot contain; those of many decisions are compared later."""
         if state.decision is not None:
             held = state.decision.statistics
             for arm, count, units, _ in sums.get(FIRST, ()):
                 others = held.counts[arm] - count
                 if not 0 <= held.units[arm] - units <= others * UNIT:
-                    raise _not_counted(lookup)
+                    raise _not_counted()
 
     def delete(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
     ) -> DeletedRecords:
-        """Nothing is deleted here but the rows' part of the statistics."""
+        """Store what has changed at the sources; nothing is deleted here but a part of the statistics."""
         assert lookup is not None
-        sums = self.find(transaction, target, lookup)
-        return DeletedRecords(sums, [], set(lookup.held), [], given=lookup.given is not None)
+        if lookup.update is not None:
+            state = with_update(transaction, transaction.state, lookup.update)
+            if state != transaction.state:
+                transaction.store(state)
+        return DeletedRecords(self._found(transaction, lookup), [], set(lookup.held), [])
 
     def current(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup, *, exactly: bool
     ) -> SourceLookup:
-        """Look again if the sources, or who is forgotten, have changed since."""
+        """Look again if the sources, or who is forgotten, have changed in the vault since."""
         if lookup.still_true(transaction):
             return lookup
-        return look_up_people(lambda: nullcontext(transaction), target, exactly=exactly, given=lookup.given)
+        return look_up_people(lambda: nullcontext(transaction), target, exactly=exactly)
 
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: SourceLookup | None
@@ -134,25 +150,21 @@ class ExternalRecords(Records):
         """Which other spellings the lookup found."""
         return set() if lookup is None else set(keys) & lookup.others
 
-    def some_without_user(self, session: Session) -> bool:
-        """As far as was noted when they were counted."""
-        return any(each.counted is None or each.counted.some_without_user for each in read_sources(session))
+    def some_without_user(self, session: Session, lookup: SourceLookup | None) -> bool:
+        """What the lookup found, which looks for them if somebody has no rows."""
+        return lookup is not None and lookup.some_without_user
 
     def check_source(self, session: Session, source: Source) -> None:
         """Refuse a dataframe, which cannot be opened again, and conditions and paths that may name people."""
-        if not source.can_be_reopened:
+        if isinstance(source, FrameSource):
             raise VaultError("an external vault looks people up at the source: give a file or a table")
         for role in ("user", "id"):
-            if source.columns.named().get(role) in source.columns_in_paths:
+            partitions = source.partitions if isinstance(source, FileSource) else ()
+            if source.columns.named().get(role) in partitions:
                 raise VaultError(
                     "an external vault stores the paths of its files, which must not name people;"
                     f" {source.described(role)} is in the names of folders: write it into the files, or use a"
                     " managed vault"
-                )
-            if source.holds_bytes(role):
-                raise VaultError(
-                    "an external vault cannot look people up in a column of bytes, of which several may be"
-                    f" one name; write the {role} column as text"
                 )
         role_of = {"user": "user"}  # also where this source names no user column, or another
         for role in ("id", "user"):
@@ -165,19 +177,12 @@ class ExternalRecords(Records):
                     "an external vault stores the conditions of its sources, so they must not be on the"
                     f" {role} column of this source or of an earlier one; got one on {condition.column!r}"
                 )
-        order = source.description.get("ordered_by")
-        if order is not None and role_of.get(order.casefold()) == "user":
-            raise VaultError(
-                "an external vault stores the highest value of the column that rows are ordered by, which"
-                f" must not name people; got the user column {order!r}: name an id or a time (--ordered-by)"
-            )
 
     def check_corrections(self, source: Source) -> None:
         """Refuse: the old rows are at their sources, and not here."""
         raise VaultError(
             "an external vault holds no rows that others could replace: rows that were corrected at their"
-            " source count after armnesia ingest, which counts a source that has changed again, or after"
-            " armnesia rebuild"
+            " source count after armnesia ingest, which counts a source that has changed again"
         )
 
     def scan(
@@ -189,10 +194,7 @@ class ExternalRecords(Records):
         counter: RowCounter | None = None,
         digest_keyring: Keyring | None = None,
     ) -> RecordScan:
-        """Compute the digests only: what the rows say is known at the sources.
-
-        Progress does not count these tables: rows are counted where they are read.
-        """
+        """Compute the digests only: what the rows say is known at the sources."""
         digests = compute_digests(session, digest_keyring or keyring, self.layout)
         return RecordScan(digests, needs_recount=True)
 
@@ -208,54 +210,63 @@ class ExternalRecords(Records):
         """Count the sources again, without the rows of forgotten people, and compare the statistics."""
         problems: list[str] = []
         notes: list[str] = []
-        sums, complete = [], True
-        counting = SourceCounter.of(state.configuration, keyring, read_suppressed(session))
-        remedy = "armnesia erase deletes" if state.configuration.may_erase_at_source else "delete"
-        for each in read_sources(session):
-            where = f"source {each.name!r}"
-            if each.plans.under_way:
-                notes.append(
-                    f"{where}: an erasure there is under way, or was interrupted: armnesia erase finishes it"
-                )
-            if each.counted is None:
-                complete = False
-                notes.append(
-                    f"{where} has to be counted again ({each.recount}), and until then the statistics cannot"
-                    f" be compared with the sources: run {each.ingest_command}"
-                )
-                continue
-            try:
-                part, has_more = each.reopened_counted(state.configuration)
-                counted = counting.count(part, checked_before=True)
-                has_more = has_more or each.has_new_files()
-            except ChangedSourceError as error:
-                complete = False
-                again = "" if each.plans.under_way else f"; {each.remedy(error)}"
-                problems.append(f"{where} has changed since it was counted: {error}{again}")
-                continue
-            except ArmnesiaError as error:
-                complete = False
-                told = str(error)  # most errors of a source name it themselves
-                problems.append(told if told.startswith(where) else f"{where}: {told}")
-                continue
-            counter.add(counted.n_rows)
-            sums.append(counted.sums)
-            if has_more:
-                notes.append(f"{where}: there are rows that are not counted yet: run {each.ingest_command}")
-            if number := counted.n_left_out:
-                rows, are, them = ("row", "is", "it") if number == 1 else ("rows", "are", "them")
-                notes.append(
-                    f"{where}: {number} {rows} of forgotten people or records {are} still present;"
-                    f" {remedy} {them}"
-                )
-        if not complete:
+        sources = read_sources(session)
+        if state.configuration.actions is None:
+            return problems, notes
+        counting = SourceCounter(state.configuration, keyring, read_suppressed(session))
+        sums = [self._compared(each, counting, counter, problems, notes) for each in sources]
+        complete = [own for own in sums if own is not None]
+        if len(complete) < len(sums):
             return problems, notes
         every = list(decisions)
-        found = by_number(every, added_up(sums))
+        found = by_number(every, added_up(complete))
         differing = statistics_problems(every, state, found, "the sources' rows")
-        names = [each.name for each in read_sources(session)]
-        explained = [_changed_in_place(names)] if differing and names else []
-        return problems + explained + differing, notes
+        if differing and sources:
+            problems.append(_changed_in_place(sources))
+        return problems + differing, notes
+
+    @staticmethod
+    def _compared(
+        each: CountedSource,
+        counting: SourceCounter,
+        counter: RowCounter,
+        problems: list[str],
+        notes: list[str],
+    ) -> Sums | None:
+        """What a source adds up to, if it is as it was counted; what is remarkable is noted."""
+        where = f"source {each.name!r}"
+        if each.recount:
+            notes.append(
+                f"{where} has to be counted again ({each.recount}), and until then the statistics cannot be"
+                f" compared with the sources: run {each.ingest_command}"
+            )
+            return None
+        try:
+            source = each.opened(counting.configuration)
+            version = version_of(source)
+            if version != each.version:
+                if each.version is not None and source.new_since(each.version) is not None:
+                    notes.append(f"{where}: there are rows that are not counted yet: run {each.ingest_command}")
+                else:
+                    problems.append(
+                        f"{where} has changed since it was counted: put back what is gone, or to count it"
+                        f" again, run {each.ingest_command}"
+                    )
+                return None
+            counted = counting.count(source)
+        except ArmnesiaError as error:
+            told = str(error)  # most errors of a source name it themselves
+            problems.append(told if told.startswith(where) else f"{where}: {told}")
+            return None
+        counter.add(counted.n_rows)
+        if number := counted.n_left_out:
+            rows, are, them = ("row", "is", "it") if number == 1 else ("rows", "are", "them")
+            may_erase = counting.configuration.may_erase_at_source
+            notes.append(
+                f"{where}: {number} {rows} of forgotten people or records {are} still present;"
+                f" {'armnesia erase deletes' if may_erase else 'delete'} {them}"
+            )
+        return counted.sums
 
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Nothing else is here; sources may have been dropped just now."""
@@ -275,9 +286,9 @@ class ExternalRecords(Records):
         before = read_sources(session)
         self._fix_user_type(transaction, before)
         state = transaction.state
-        counting = SourceCounter.of(state.configuration, transaction.keyring, read_suppressed(session))
-        counted = counting.count_all(before, counter=counter)
-        digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
+        counting = SourceCounter(state.configuration, transaction.keyring, read_suppressed(session))
+        counted = counting.count_all(before, "", counter=counter)
+        digests, statements = put_sources(before, counted.after, transaction.keyring, state.digests)
         session.execute_together(statements)
         return with_recounted(transaction, replace(state, digests=digests), counted.sums, decisions)
 
@@ -286,41 +297,19 @@ class ExternalRecords(Records):
         """Fix how people are named as the first source does that names any, if it is not fixed yet."""
         state = transaction.state
         for each in sources if state.configuration.user_type is None else ():
-            user_type = user_type_for(state, each.reopened(state.configuration))
+            user_type = user_type_for(state, each.opened(state.configuration))
             if user_type is not None:
                 transaction.append("user_type", user_type=str(user_type))
                 transaction.store(with_user_type(state, user_type))
                 return
 
     def readmit(self, transaction: Transaction, state: State) -> State:
-        """Count all sources again with the next ingest: they may have rows of people who are readmitted."""
+        """Count all sources again next time: they may have rows of people who are readmitted."""
         before = checked_sources(transaction.session, transaction.keyring, transaction.state.digests)
-        after = [each.to_recount(READMITTED) for each in before]
+        after = [replace(each, recount=READMITTED) for each in before]
         digests, statements = put_sources(before, after, transaction.keyring, state.digests)
         transaction.add(*statements)
         return replace(state, digests=digests)
-
-    def confirm_upgrade(self, writing: Callable[[], AbstractContextManager[Transaction]]) -> tuple[str, ...]:
-        """Count the sources: if they add up to the statistics, this is what was counted.
-
-        Otherwise, or if one cannot be read, all have to be counted again.
-        """
-        with writing() as transaction:
-            state, session = transaction.state, transaction.session
-            before = read_sources(session)
-            counting = SourceCounter.of(state.configuration, transaction.keyring, read_suppressed(session))
-            try:
-                counted = counting.count_all(before)
-            except ArmnesiaError:
-                return tuple(each.name for each in before)
-            decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(session)]
-            if statistics_problems(decisions, state, by_number(decisions, counted.sums), ""):
-                return tuple(each.name for each in before)
-            digests, statements = put_sources(before, counted.sources, transaction.keyring, state.digests)
-            if statements:
-                transaction.add(*statements)
-                transaction.store(state, digests=digests)
-            return tuple(each.name for each in counted.sources if each.counted is None)
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """Each source, and whether it has to be counted again."""
@@ -328,9 +317,8 @@ class ExternalRecords(Records):
             HeldSource(
                 each.name,
                 each.recount or None,
-                dict(each.address["columns"]),
-                tuple(each.address.get("where", ())),
-                each.address.get("ordered_by"),
+                each.columns,
+                tuple(each.address["where"]),
                 each.ingest_command,
             )
             for each in read_sources(session)
@@ -356,23 +344,31 @@ def by_number(decisions: Iterable[VaultDecision], sums: Sums) -> dict[tuple[int,
     return {(number_of.get(key, 0), arm): own for (key, arm), own in sums.items()}
 
 
-def _changed_in_place(names: Sequence[str]) -> str:
+def differing_statistics(transaction: Transaction, sums: Sums) -> list[str]:
+    """Where the statistics of the vault are not these sums of all sources."""
+    decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(transaction.session)]
+    return statistics_problems(decisions, transaction.state, by_number(decisions, sums), "the sources' rows")
+
+
+def _changes(transaction: Transaction, update: Update) -> bool:
+    """Whether what was counted changes the statistics."""
+    if update.because is None:
+        return bool(update.n_counted)
+    return bool(differing_statistics(transaction, update.sums))
+
+
+def _changed_in_place(sources: Sequence[CountedSource]) -> str:
     """Say what differing statistics mean; nothing is held of single sources, so none can be singled out."""
-    where = f"source {names[0]!r}" if len(names) == 1 else f"one of the sources {listed(names, 5)}"
+    unsure = [each for each in sources if each.version is None] or sources
+    where = f"source {unsure[0].name!r}" if len(unsure) == 1 else "a source"
     return (
-        f"{where} may have changed in a way that only counting shows: rows were changed in their place, or"
-        " rows that were given with a request were not all of it, or more; armnesia rebuild counts all"
-        " sources again"
+        f"{where} has changed since it was counted, in a way that only counting shows: to count it again, run"
+        f" {unsure[0].ingest_command}"
     )
 
 
-def _not_counted(lookup: SourceLookup) -> VaultError:
+def _not_counted() -> VaultError:
     """Refuse rows of a request that the statistics do not contain."""
-    if lookup.given is not None:
-        return VaultError(
-            "the vault has not counted the given rows, or not all of them: give those of its sources as they"
-            " were when they were counted; nothing was changed"
-        )
     return VaultError(
         "the sources have more rows of this request than the vault has counted: they have changed since, in a"
         " way that cannot be told from outside; nothing was changed: run armnesia rebuild"

@@ -4,39 +4,43 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from armnesia.logs import source_name
-
 _DEFAULTS = {"action": "action", "reward": "reward"}
 """Columns that the command line takes without being told."""
+_ROLES = ("action", "reward", "user", "id")
+
+
+def source_name(address: Mapping[str, Any]) -> str:
+    """The location and the table of a source.
+
+    >>> source_name({"source": "sqlite:///logs.db", "table": "clicks"})
+    'sqlite:///logs.db#clicks'
+    """
+    table = address["table"]
+    return str(address["source"]) if table is None else f"{address['source']}#{table}"
 
 
 def ingest_command(address: Mapping[str, Any]) -> str:
     """The command that ingests a source as before, as a shell reads it.
 
-    >>> print(ingest_command({"location": "sqlite:///my logs.db", "table": "clicks", "ordered_by": "day",
-    ...     "columns": {"action": "arm", "reward": "reward", "user": "who", "id": None},
-    ...     "where": ["country = 'DE'"]}))
+    >>> print(ingest_command({"source": "sqlite:///my logs.db", "table": "clicks", "action": "arm",
+    ...     "reward": "reward", "user": "who", "id": None, "where": ["country = 'DE'"]}))
     armnesia ingest 'sqlite:///my logs.db' --table clicks --action-column arm --user-column who
-    --where 'country = '"'"'DE'"'"'' --ordered-by day
+    --where 'country = '"'"'DE'"'"''
     """
     options = [("--table", address["table"])]
-    options += [
-        (f"--{role}-column", name)
-        for role, name in address["columns"].items()
-        if name is not None and name != _DEFAULTS.get(role)
-    ]
-    options += [("--where", condition) for condition in address.get("where", ())]
-    options += [("--ordered-by", address.get("ordered_by"))]
+    columns = [(role, address[role]) for role in _ROLES]
+    options += [(f"--{role}-column", name) for role, name in columns if name != _DEFAULTS.get(role)]
+    options += [("--where", condition) for condition in address["where"]]
     words = [word for option in options if option[1] is not None for word in option]
     # A column called `user` would be taken for the user's if none is named.
-    nobody = [] if address["columns"].get("user") else ["--no-user"]
-    return shlex.join(["armnesia", "ingest", address["location"], *words, *nobody])
+    nobody = [] if address["user"] else ["--no-user"]
+    return shlex.join(["armnesia", "ingest", address["source"], *words, *nobody])
 
 
 def rebuild_command(address: Mapping[str, Any]) -> str:
     """The command that drops a source, as a shell reads it.
 
-    >>> print(rebuild_command({"location": "sqlite:///logs.db", "table": "clicks"}))
+    >>> print(rebuild_command({"source": "sqlite:///logs.db", "table": "clicks"}))
     armnesia rebuild --without 'sqlite:///logs.db#clicks'
     """
     return shlex.join(["armnesia", "rebuild", "--without", source_name(address)])
@@ -45,7 +49,7 @@ def rebuild_command(address: Mapping[str, Any]) -> str:
 def move_command(address: Mapping[str, Any], place: str) -> str:
     """The command that counts a source at another place, as a shell reads it.
 
-    >>> print(move_command({"location": "/logs/*.csv", "table": None}, "/new/*.csv"))
+    >>> print(move_command({"source": "/logs/*.csv", "table": None}, "/new/*.csv"))
     armnesia rebuild --moved '/logs/*.csv' '/new/*.csv'
     """
     return shlex.join(["armnesia", "rebuild", "--moved", source_name(address), place])
@@ -54,16 +58,16 @@ def move_command(address: Mapping[str, Any], place: str) -> str:
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """In which columns and conditions a source differs from what it was.
 
-    >>> old = {"columns": {"user": None, "id": "id"}}
-    >>> differences(old, {"columns": {"user": "who", "id": "id"}, "where": ["age >= 18"]})
+    >>> old = {"action": "arm", "reward": "won", "user": None, "id": "id", "where": []}
+    >>> differences(old, {**old, "user": "who", "where": ["age >= 18"]})
     "the user column is 'who' and was none, the conditions are 'age >= 18' and were none"
     """
     found = [
-        f"the {role} column is {_named(now['columns'].get(role))} and was {_named(name)}"
-        for role, name in before["columns"].items()
-        if name != now["columns"].get(role)
+        f"the {role} column is {_named(now[role])} and was {_named(before[role])}"
+        for role in _ROLES
+        if before[role] != now[role]
     ]
-    old, new = (" and ".join(each.get("where", ())) for each in (before, now))
+    old, new = (" and ".join(each["where"]) for each in (before, now))
     if old != new:
         found.append(f"the conditions are {_named(new)} and were {_named(old)}")
     return ", ".join(found)

@@ -1,22 +1,79 @@
 """Counting rows at their sources, without those of forgotten people and records.
 
 The suppression list holds keyed digests, and the key never leaves this process. So a source is asked for its
-distinct names; those that are suppressed are handed to it, to be left out.
+distinct names, those that are suppressed are handed to it, and one statement adds up the other rows.
+
+Nothing is held of single sources but the version that was counted. Of a source that only has more than then,
+this is counted and added. After any other change, all sources are counted again, whole.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
-from armnesia.core.errors import ArmnesiaError, ChangedSourceError, VaultError
-from armnesia.core.identifiers import UserType, are_plain, is_plain_integer, looks_like_float
+from armnesia.core.errors import VaultError
+from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
 from armnesia.core.progress import RowCounter
 from armnesia.logs import Source
-from armnesia.logs.counting import CountedRows, LeftOut, RowRules, Sums
-from armnesia.logs.user_names import UserNames
+from armnesia.logs.counting import check_tallies
+from armnesia.logs.statements import Chosen, Reading, Tally
+from armnesia.logs.values import arm_of_text
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.counted_sources import NO_ORDER, CountedPart, CountedSource, refuse_overlaps
+from armnesia.vault.state.counted_sources import CountedSource, refuse_overlaps, version_of
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
+
+Sums: TypeAlias = Mapping[tuple[tuple[str, ...], int], tuple[int, int]]
+"""What rows add up to, by their key and arm: how many there are, and their units."""
+_NOBODY = Chosen()
+
+
+class CountedRows(NamedTuple):
+    """The rows of one source that count, and those of a request among them."""
+
+    sums: Sums
+    n_rows: int
+    n_left_out: int
+    of_request: list[Tally]
+
+
+@dataclass(frozen=True)
+class Update:
+    """What counting found, ready to be stored: what came since, or all rows of all sources."""
+
+    before: Sequence[CountedSource]
+    after: Sequence[CountedSource]
+    sums: Sums
+    rows: int
+    left_out: int
+    because: str | None
+    """Why the sums are those of all sources; None if they are added to what was counted before."""
+    of_request: Sequence[Tally] = ()
+
+    @classmethod
+    def of(
+        cls,
+        before: Sequence[CountedSource],
+        after: Sequence[CountedSource],
+        counted: Sequence[CountedRows],
+        because: str | None,
+    ) -> "Update":
+        """What these sources add up to together."""
+        return cls(
+            before,
+            after,
+            added_up(each.sums for each in counted),
+            sum(each.n_rows for each in counted),
+            sum(each.n_left_out for each in counted),
+            because,
+            [tally for each in counted for tally in each.of_request],
+        )
+
+    @property
+    def n_counted(self) -> int:
+        """How many rows count."""
+        return sum(count for count, _ in self.sums.values())
 
 
 @dataclass(frozen=True)
@@ -26,54 +83,62 @@ class SourceCounter:
     configuration: Configuration
     keyring: Keyring
     suppressed: Suppressed
-    names: UserNames = field(default_factory=UserNames)
 
-    @classmethod
-    def of(cls, configuration: Configuration, keyring: Keyring, suppressed: Suppressed) -> "SourceCounter":
-        """Of a vault."""
-        return cls(configuration, keyring, suppressed, UserNames.of(configuration.user_type))
+    def count(self, source: Source, request: Chosen = _NOBODY, *, checks_ids: bool = False) -> CountedRows:
+        """Check the rows of a source and add them up, without those that are suppressed; in one reading.
 
-    def count(
-        self, source: Source, *, refuses_spellings: bool = False, checked_before: bool = False
-    ) -> CountedRows:
-        """Check the rows of a source and add them up, without those that are suppressed.
-
-        With `refuses_spellings`, an id that was forgotten in another spelling, such as 17 for 17.0, is
-        refused. Of rows that were `checked_before`, only the sums are wanted.
+        The rows of a request are counted, and told apart as well. With `checks_ids`, an id is refused that
+        was forgotten in another spelling, such as 17 for 17.0.
         """
-        actions = self.configuration.actions
-        assert actions is not None  # they are fixed before anything is counted
-        row_rules = RowRules(actions, self.configuration.reward_range, self.names)
-        left_out = self._left_out(source, refuses_spellings)
-        return source.count_rows(row_rules, left_out, checked_before=checked_before)
+        assert self.configuration.actions is not None  # they are fixed before anything is counted
+        columns, reward_range = source.columns.named(), self.configuration.reward_range
+        asked = Chosen(*(names if role in columns else () for role, names in by_role(request)))
+        with source.reading() as reading:
+            gone = self.forgotten_in(source, reading, checks_ids=checks_ids)
+            chosen = Chosen({*gone.users, *asked.users}, {*gone.ids, *asked.ids})
+            by = [role for role, names in by_role(chosen) if names] if any(asked) else []
+            found = reading.tallies(
+                reward_range, chosen=chosen if any(chosen) else None, others=any(chosen), by=by
+            )
+        kept = [each for each in found if not (any(chosen) and each.chosen and _is_gone(each, gone, by))]
+        if kept:
+            check_tallies(source, kept, self.configuration.actions, reward_range)
+        n_rows = sum(each.number for each in found)
+        of_request = [each for each in kept if each.user in asked.users or each.id in asked.ids]
+        return CountedRows(
+            self.summed(kept), n_rows, n_rows - sum(each.number for each in kept), of_request
+        )
 
-    def _left_out(self, source: Source, refuses_spellings: bool) -> LeftOut:
-        users, ids = set[str](), set[str]()
-        columns = source.columns.named()
+    def summed(self, tallies: Iterable[Tally]) -> Sums:
+        """Add tallies up by key and arm."""
+        assert self.configuration.actions is not None
+        arm_of = arm_of_text(self.configuration.actions)
+        sums: dict[tuple[tuple[str, ...], int], tuple[int, int]] = {}
+        for each in tallies:
+            place = (tuple(map(str, each.key)), arm_of[str(each.action)])
+            count, units = sums.get(place, (0, 0))
+            sums[place] = (count + each.number, units + each.units)
+        return sums
+
+    def forgotten_in(self, source: Source, reading: Reading, *, checks_ids: bool = False) -> Chosen:
+        """Which users and ids of a source are suppressed."""
+        columns, users, ids = source.columns.named(), set[str](), set[str]()
         if self.suppressed["user"] and "user" in columns:
-            for labels in source.distinct_labels("user"):
-                users |= self.forgotten_users(labels)
+            for labels in reading.labels("user"):
+                users |= self._forgotten_users(labels)
         if self.suppressed["record"] and "id" in columns:
-            for labels in source.distinct_labels("id"):
-                ids |= self.forgotten_ids(labels)
-                if refuses_spellings:
+            for labels in reading.labels("id"):
+                ids |= self._forgotten_ids(labels)
+                if checks_ids:
                     self._refuse_spellings(labels)
-        return LeftOut(frozenset(users), frozenset(ids))
+        return Chosen(users, ids)
 
-    def forgotten_users(self, labels: Iterable[str]) -> set[str]:
-        """Which of these users, as a source spells them, are suppressed."""
-        spelled = names = list(labels)
-        if not are_plain(names, self.names.type):
-            named = [(label, self.names.type.normalised(label)) for label in labels]
-            spelled, names = [label for label, name in named if name], [name for _, name in named if name]
-        digests = self.keyring.digests_of_owners(self.keyring.owner_digests(names))
-        forgotten = self.suppressed["user"].intersection(digests)
-        if not forgotten:  # mostly
-            return set()
-        return {label for label, digest in zip(spelled, digests, strict=True) if digest in forgotten}
+    def _forgotten_users(self, labels: list[str]) -> set[str]:
+        digests = self.keyring.digests_of_owners(self.keyring.owner_digests(labels))
+        pairs = zip(labels, digests, strict=True)
+        return {label for label, digest in pairs if digest in self.suppressed["user"]}
 
-    def forgotten_ids(self, labels: Iterable[str]) -> set[str]:
-        """Which of these ids of records are suppressed."""
+    def _forgotten_ids(self, labels: Iterable[str]) -> set[str]:
         ids = list(labels)
         digests = self.keyring.suppressed_record_digests(self.keyring.record_identities("id", ids))
         return {id_ for id_, digest in zip(ids, digests, strict=True) if digest in self.suppressed["record"]}
@@ -86,7 +151,7 @@ class SourceCounter:
                 other = f"{id_}.0"
             if other:
                 other_of[other] = id_
-        forgotten = sorted(self.forgotten_ids(other_of))
+        forgotten = sorted(self._forgotten_ids(other_of))
         if forgotten:
             other = forgotten[0]
             raise VaultError(
@@ -94,69 +159,89 @@ class SourceCounter:
                 f" {other_of[other]!r}, which may be {other!r}; write the ids as before; nothing was ingested"
             )
 
-    def count_all(
-        self, sources: Sequence[CountedSource], *, anew: bool = True, counter: RowCounter | None = None
-    ) -> "Recount":
-        """Count all sources again as they are now, each whole.
+    def update(
+        self,
+        sources: Sequence[CountedSource],
+        opened: Mapping[int, Source],
+        request: Chosen = _NOBODY,
+        *,
+        new: CountedSource | None = None,
+    ) -> Update:
+        """Count what has changed at those sources that are opened; of a new one, all.
 
-        Without `anew`, only those are counted whole that are not as they were, and of others the part that
-        was counted before.
+        The rows of a request are told apart where everything is counted again.
         """
-        counted, found = [], []
+        every = [*sources, *([] if new is None else [new])]
+        because = next((_because(each, each.recount) for each in sources if each.recount), None)
+        parts: dict[int, Source] = {} if new is None else {new.number: opened[new.number]}
         for each in sources:
-            rows, after = self._count_again(each, anew=anew)
+            source = opened.get(each.number)
+            if source is None or because or each.is_as_counted(source):
+                continue
+            version = None if each.version is None else version_of(source)
+            part = None if version is None or each.version is None else source.new_since(each.version)
+            if part is None:
+                because = _because(each, _changed(each))
+            else:
+                parts[each.number] = part
+        if because:
+            return self.count_all(sources, because, opened, request, new=new)
+        counted, after = list[CountedRows](), list[CountedSource]()
+        for each in every:
+            part = parts.get(each.number)
+            if part is None:
+                after.append(each)
+                continue
+            rows, now = self.count_again(each, part)
             counted.append(rows)
-            found.append(after)
+            after.append(
+                replace(now, version=version_of(opened[each.number]), left_out=each.left_out or now.left_out)
+            )
+        refuse_overlaps(after)
+        return Update.of(sources, after, counted, None)
+
+    def count_all(
+        self,
+        sources: Sequence[CountedSource],
+        because: str,
+        opened: Mapping[int, Source] | None = None,
+        request: Chosen = _NOBODY,
+        *,
+        new: CountedSource | None = None,
+        counter: RowCounter | None = None,
+    ) -> Update:
+        """Count all sources as they are now, each whole."""
+        found, after = list[CountedRows](), list[CountedSource]()
+        for each in [*sources, *([] if new is None else [new])]:
+            rows, now = self.count_again(each, (opened or {}).get(each.number), request)
+            found.append(rows)
+            after.append(now)
             if counter is not None:
                 counter.add(rows.n_rows)
-        refuse_overlaps(found)
-        return Recount(tuple(counted), tuple(found))
+        refuse_overlaps(after)
+        return Update.of(sources, after, found, because)
 
-    def _count_again(self, each: CountedSource, *, anew: bool) -> tuple[CountedRows, CountedSource]:
-        if not anew:
-            try:
-                part, _ = each.reopened_counted(self.configuration)
-                return self._count_named(each, part), each
-            except ChangedSourceError:
-                pass
-        source = each.reopened(self.configuration)
-        if source.needs_order:
-            return self._count_named(each, source), each.to_recount(NO_ORDER)
-        manifest = source.manifest()
-        rows = self._count_named(each, source.as_counted(manifest))
-        return rows, replace(each, counted=CountedPart.of(manifest, rows), recount="")
-
-    def _count_named(self, each: CountedSource, source: Source) -> CountedRows:
-        """Count a source; a refusal names it."""
-        try:
-            return self.count(source)
-        except ArmnesiaError as error:
-            if each.name in str(error):
-                raise
-            raise VaultError(f"source {each.name!r}: {error}") from None
+    def count_again(
+        self, each: CountedSource, source: Source | None = None, request: Chosen = _NOBODY
+    ) -> tuple[CountedRows, CountedSource]:
+        """Count all rows of a source, and what is then held of it; an error names it."""
+        source = source or each.opened(self.configuration)
+        with each.being_read():
+            rows = self.count(source, request, checks_ids=True)
+        held = replace(each, version=version_of(source), recount="", left_out=rows.n_left_out > 0)
+        return rows, held
 
 
-@dataclass(frozen=True)
-class Recount:
-    """What all sources add up to, and what was counted of each."""
+def dependencies(state: State) -> tuple[object, ...]:
+    """What a count depends on: the sources, who is forgotten, and what actions and names are."""
+    configuration = state.configuration
+    digests = (state.digests.source, state.digests.suppressed, state.digest_key)
+    return *digests, configuration.actions, configuration.user_type
 
-    rows: tuple[CountedRows, ...]
-    sources: tuple[CountedSource, ...]
 
-    @property
-    def sums(self) -> dict[tuple[tuple[str, ...], int], tuple[int, int]]:
-        """By key and arm: how many rows, and their units."""
-        return added_up(each.sums for each in self.rows)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows were read."""
-        return sum(each.n_rows for each in self.rows)
-
-    @property
-    def n_left_out(self) -> int:
-        """How many of them are of forgotten people, or were forgotten themselves."""
-        return sum(each.n_left_out for each in self.rows)
+def by_role(chosen: Chosen) -> Iterable[tuple[str, Iterable[str]]]:
+    """The names that are chosen, with the role of the column that has them."""
+    return zip(("user", "id"), chosen, strict=True)
 
 
 def added_up(sums: Iterable[Sums]) -> dict[tuple[tuple[str, ...], int], tuple[int, int]]:
@@ -171,3 +256,18 @@ def added_up(sums: Iterable[Sums]) -> dict[tuple[tuple[str, ...], int], tuple[in
             before = total.get(place, (0, 0))
             total[place] = (before[0] + count, before[1] + units)
     return total
+
+
+def _is_gone(tally: Tally, gone: Chosen, by: Sequence[str]) -> bool:
+    """Whether chosen rows are suppressed; without a request, all of them are."""
+    return not by or tally.user in gone.users or tally.id in gone.ids
+
+
+def _because(each: CountedSource, reason: str) -> str:
+    return f"source {each.name!r}: {reason}"
+
+
+def _changed(each: CountedSource) -> str:
+    if each.version is None:
+        return "nothing tells what is new in it"
+    return "rows that were counted have changed, or are gone"

@@ -99,11 +99,9 @@ def _status(each: CountedSource, last: Mapping[str, Any] | None, requests: Seque
         name=each.name,
         state=known["state"],
         pending=sum(1 for sequence in requests if sequence > known["through"]),
-        interrupted=bool(each.plans.under_way),
         entry=known["sequence"],
-        before=known.get("before"),
-        after=known.get("after"),
+        version=known.get("version"),
         remains=tuple(known["remains"]),
         due=known.get("due"),
-        left_out=each.counted is not None and each.counted.left_out,
+        left_out=each.left_out,
     )

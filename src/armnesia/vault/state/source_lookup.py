@@ -1,39 +1,38 @@
 """Looking people up at the sources of an external vault.
 
-They are looked up in the column's own type, so that indexes, and statistics of files, can answer. That
-nothing is held of somebody is a claim, which a second way confirms: every name of the source is read and
-compared as text, whatever an index or a file says of itself. The same reading finds names that are spelled
-nearly alike.
+Sources that have changed since they were counted are counted again first, and the same statement tells the
+rows of the people apart. Names without rows are compared with those that the sources have.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
-from armnesia.core.errors import ArmnesiaError, InvalidLogError, VaultError
+from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
-from armnesia.core.messages import counted
-from armnesia.logs import Source, open_source
-from armnesia.logs.conditions import conditions
-from armnesia.logs.counting import FoundRows, RowRules
-from armnesia.logs.user_names import UserNames
+from armnesia.logs import Source
+from armnesia.logs.counting import check_tallies
+from armnesia.logs.statements import Chosen, Tally, Wrong
+from armnesia.logs.values import arm_of_text
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.counted_sources import CountedSource, checked_sources
 from armnesia.vault.state.near_spellings import near_spellings, spellings_of_held
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.suppression import RequestHistory
+from armnesia.vault.state.source_counting import SourceCounter, Update, dependencies
+from armnesia.vault.state.suppression import RequestHistory, SuppressionList
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+
+Reading = Callable[[], AbstractContextManager[Transaction]]
 
 
 @dataclass(frozen=True)
 class SourceLookup:
     """What the sources have of a request, without rows that are suppressed and so not counted."""
 
-    depends_on: tuple[int, int, int]
-    """The table digests of the sources and of who is forgotten, and the key that they are made with."""
+    depends_on: tuple[object, ...]
+    """What of the vault the answer depends on."""
     sums: Mapping[tuple[tuple[str, ...], int], tuple[int, int, bool]]
     """By key and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""
     held: frozenset[bytes]
@@ -42,326 +41,184 @@ class SourceLookup:
     """The numbers of the vault's sources."""
     others: frozenset[bytes]
     """The row keys of other names with rows that are spelled nearly as one of the request."""
-    given: Any = None
-    """The log of rows that were given in the place of looking them up at the sources, if they were."""
+    some_without_user: bool = False
+    """Whether there are rows without a user; looked for if somebody has no rows."""
+    update: Update | None = None
+    """What changed at the sources since they were counted, and is stored before anybody is forgotten."""
 
     def still_true(self, transaction: Transaction) -> bool:
         """Whether the vault has not changed since in what the answer depends on."""
-        return self.depends_on == _dependencies(transaction.state)
+        return self.depends_on == dependencies(transaction.state)
 
 
-def _dependencies(state: State) -> tuple[int, int, int]:
-    return state.digests.source, state.digests.suppressed, state.digest_key
-
-
-def look_up_people(
-    reading: Callable[[], AbstractContextManager[Transaction]],
-    target: ErasureTarget,
-    *,
-    exactly: bool,
-    given: Any = None,
-) -> SourceLookup:
+def look_up_people(reading: Reading, target: ErasureTarget, *, exactly: bool) -> SourceLookup:
     """Look the people, or the ids, of a request up; transactions are open only before and after.
 
-    With `exactly`, names that are spelled nearly alike are not looked for. With `given`, a log of the rows of
-    the request as somebody else has found them, the sources are not read.
+    With `exactly`, names that are spelled nearly alike are not looked for.
     """
     with reading() as transaction:
-        state, session = transaction.state, transaction.session
+        state = transaction.state
         target = target.normalised(state.configuration.user_type)
         history = RequestHistory.read(transaction, target)
         named = zip(target.names, history.suppressed, strict=True)
         names = [name for name, suppressed in named if not suppressed]
-        sources = checked_sources(session, transaction.keyring, state.digests)
-        other_role, other_kind = ("id", "record") if target.users else ("user", "user")
-        # Asked of the whole list, so only where it matters: a forget must not cost more after many others.
-        tells_apart = _names_rows_by(other_role, sources) and tables.suppresses_any(session, other_kind)
-    if names and not sources:
+        sources = checked_sources(transaction.session, transaction.keyring, state.digests)
+        other = ("id", "record") if target.users else ("user", "user")
+        tells_apart = tables.suppresses_any(transaction.session, other[1])
+    numbers = tuple(each.number for each in sources)
+    if not names:
+        return SourceLookup(dependencies(state), {}, frozenset(), numbers, frozenset())
+    if not sources:
         raise VaultError(
             "the vault has counted no source yet, and so no rows: that nothing is held of somebody cannot be"
             " told before armnesia ingest; nothing was changed"
         )
-    asked = _Lookup(state, target, names, tells_apart, exactly, tuple(each.number for each in sources))
-    if given is not None and names:
-        asked.take(given, sources)
-    elif given is None:
-        for each in sources if names else ():
-            asked.ask(each)
-        asked.confirm_absence()
-        asked.check_unchanged()
+    asked = _Request(state, target, names, exactly, [other[0]] if tells_apart else [])
+    opened = {each.number: each.opened(state.configuration) for each in sources}
+    update = _update(reading, state, sources, opened, asked.chosen)
+    if update is not None and update.because:
+        found = list(update.of_request)
+    else:
+        found = [tally for each in sources for tally in asked.rows(each, opened[each.number])]
+    near, without_user = asked.about_missing(found, sources, opened)
     with reading() as transaction:
-        return asked.answer(transaction, _dependencies(state), given)
+        return asked.answer(transaction, found, near, without_user, numbers, update)
 
 
-class _Lookup:
-    """The answers of all sources to one request."""
+def _update(
+    reading: Reading,
+    state: State,
+    sources: Sequence[CountedSource],
+    opened: Mapping[int, Source],
+    chosen: Chosen,
+) -> Update | None:
+    """Count what has changed at the sources since they were counted; None if nothing has."""
+    if all(each.is_as_counted(opened[each.number]) for each in sources):
+        return None
+    with reading() as transaction:
+        suppressed = SuppressionList.read(transaction).digests
+        counter = SourceCounter(state.configuration, transaction.keyring, suppressed)
+    return counter.update(sources, opened, chosen)
+
+
+class _Request:
+    """The names of a request that are looked up."""
 
     def __init__(
-        self,
-        state: State,
-        target: ErasureTarget,
-        names: list[str],
-        tells_apart: bool,
-        exactly: bool,
-        sources: tuple[int, ...],
+        self, state: State, target: ErasureTarget, names: list[str], exactly: bool, others: list[str]
     ) -> None:
-        self._state, self._target, self._names = state, target, names
+        self._state, self._names, self._exactly, self._others = state, names, exactly, others
         self._role = "user" if target.users else "id"
         self._type = state.configuration.user_type or UserType.TEXT
-        self._tells_apart, self._exactly, self._sources = tells_apart, exactly, sources
-        self._opened: list[tuple[CountedSource, Source]] = []
-        self._found: list[FoundRows] = []
-        self._labels: set[str] = set()
-
-    def take(self, given: Any, sources: Sequence[CountedSource]) -> None:
-        """Take rows as they are given; refuse rows of others, and names without rows.
-
-        Until a source is counted again, the statistics may lack rows that are given.
-        """
-        for each in sources:
-            if each.counted is None:
-                raise each.outdated(each.recount)
-        source = self._opened_given(given, sources)
-        if self._role not in source.columns.named():
-            raise VaultError(
-                f"the given rows must name the {self._role} of each in a column, as the source does that they"
-                " are from"
-            )
-        rules, names = self._row_rules(), set(self._target.names)
-        has_ids = "id" in source.columns.named()
-        self._found = source.found_rows(self._role, names, rules, every_spelling=True, with_ids=has_ids)
-        self._refuse_repeated_ids()
-        n_found, n_rows = sum(found.number for found in self._found), source.count_rows(rules).n_rows
-        if n_found < n_rows:
-            raise VaultError(
-                f"{n_rows - n_found} of the {counted(n_rows, 'given row')} belong to nobody in the request:"
-                " give the rows of the request and no others; nothing was changed"
-            )
-        missing = len(set(self._names) - {self._label(found) for found in self._found})
-        if missing:
-            raise VaultError(
-                f"no counted row is given of {missing} of the {counted(len(self._names), 'name')} in the"
-                " request: that nothing is held of somebody cannot be told from given rows; nothing was"
-                " changed"
-            )
-
-    def _refuse_repeated_ids(self) -> None:
-        """Refuse rows that are given twice, as far as they have ids: they would be taken away twice."""
-        rows_of: dict[str, int] = {}
-        for found in self._found:
-            if found.id is not None:
-                rows_of[found.id] = rows_of.get(found.id, 0) + found.number
-        repeated = sum(1 for number in rows_of.values() if number > 1)
-        if repeated:
-            raise VaultError(
-                f"{repeated} of the {counted(len(rows_of), 'id')} of the given rows are there more than once,"
-                " and their rows would be taken away as often: give each row once; nothing was changed"
-            )
-
-    def _opened_given(self, given: Any, sources: Sequence[CountedSource]) -> Source:
-        """The given rows, with the columns and conditions of the first source that has the same."""
-        if isinstance(given, str) and "://" in given:
-            raise VaultError(
-                "the given rows must be in a file, or in Python in a dataframe; got the address of a database"
-            )
-        configuration = self._state.configuration
-        refusals: list[ArmnesiaError] = []
-        alike: list[tuple[CountedSource, Source]] = []
-        for each in sources:
-            try:
-                alike.append((each, open_source(given, **each.address["columns"], whole_rows=False)))
-            except InvalidLogError as error:
-                refusals.append(error)
-        if not alike:
-            raise refusals[0]
-        _refuse_several_meanings([each for each, _ in alike])
-        first, source = self._telling_forgotten_apart(alike)
-        source = source if configuration.plain_decimals else source.with_decimals_as_written()
-        return _filtered_as(first, source).keyed_by(configuration.key_columns)
-
-    def _telling_forgotten_apart(
-        self, alike: Sequence[tuple[CountedSource, Source]]
-    ) -> tuple[CountedSource, Source]:
-        """Choose the columns by which rows can be left out that were forgotten before; refuse if none do."""
-        other = "id" if self._role == "user" else "user"
-        if not self._tells_apart:
-            return alike[0]
-        for each, source in alike:
-            if other in source.columns.named():
-                return each, source
-        before = "single records were" if other == "id" else "people were"
-        raise VaultError(
-            f"the given rows must name the {other} of each in a column, as a source does: {before} forgotten"
-            " before, whose rows could be subtracted twice; nothing was changed: give the rows with this"
-            " column, or leave them to be looked up"
-        )
-
-    def _row_rules(self) -> RowRules:
-        configuration = self._state.configuration
-        names = UserNames.of(configuration.user_type)
-        return RowRules(self._state.require_actions(), configuration.reward_range, names)
-
-    def _with_ids(self, source: Source) -> bool:
-        """Whether rows have to be told apart by their ids."""
-        return self._role == "id" or (self._tells_apart and "id" in source.columns.named())
-
-    def ask(self, each: CountedSource) -> None:
-        """Look the names up in the part of a source that was counted."""
-        configuration = self._state.configuration
-        source = each.to_look_up(configuration)
-        if self._role not in source.columns.named():
-            return  # no row of this source can be named by the request
-        self._opened.append((each, source))
-        assert each.counted is not None  # it would have been refused
-        with each.being_read():
-            self._found += source.found_rows(
-                self._role,
-                {*self._names, *self._spelled_alike()},
-                self._row_rules(),
-                every_spelling=not each.counted.one_spelling,
-                with_ids=self._with_ids(source),
-            )
+        wanted = {*names, *self._spelled_alike()}
+        self.chosen = Chosen(users=wanted) if self._role == "user" else Chosen(ids=wanted)
 
     def _spelled_alike(self) -> Iterable[str]:
         """Spellings that programs make of the names."""
-        if self._exactly:
-            return
-        for name in self._names:
+        for name in () if self._exactly else self._names:
             for spelling in spellings_of_held(name, of_user=self._role == "user", user_type=self._type):
                 yield self._normalised(spelling) or spelling
 
     def _normalised(self, label: str) -> str | None:
         return (self._type.normalised(label) or None) if self._role == "user" else label
 
-    def confirm_absence(self) -> None:
-        """Confirm by reading every name of the sources that names without rows are not there.
+    def rows(self, each: CountedSource, source: Source) -> list[Tally]:
+        """Look the names up at a source."""
+        if self._role not in source.columns.named():
+            return []  # no row of this source can be named by the request
+        by = [self._role, *(role for role in self._others if role in source.columns.named())]
+        configuration = self._state.configuration
+        with each.being_read():
+            found = source.tallies(configuration.reward_range, chosen=self.chosen, by=by)
+            if found:
+                check_tallies(source, found, self._state.require_actions(), configuration.reward_range)
+        return found
 
-        Refused if some are: an index is damaged, or a file is not as it says.
-        """
-        seen = {self._label(found) for found in self._found}
-        missing = [name for name in self._names if name not in seen]
+    def about_missing(
+        self, found: Iterable[Tally], sources: Iterable[CountedSource], opened: Mapping[int, Source]
+    ) -> tuple[set[str], bool]:
+        """Of names without rows: which similar names have some, and whether rows have no user at all."""
+        missing = set(self._names) - {self._label(each) for each in found}
         if not missing:
-            return
-        texts = set(missing)
+            return set(), False
+        texts: set[str] = set()
         if not self._exactly and not (self._role == "user" and self._type is UserType.INTEGER):
-            texts |= {spelling for name in missing for spelling in near_spellings(name)}
-        for each, source in self._opened:
+            spelled = (spelling for name in missing for spelling in near_spellings(name))
+            texts = {name for name in map(self._normalised, spelled) if name}
+        near, without_user = set[str](), False
+        for each in sources:
+            source = opened[each.number]
+            columns = source.columns.named()
             with each.being_read():
-                labels = source.labels_like(self._role, texts, self._type)
-            self._labels |= {name for name in map(self._normalised, labels) if name}
-        self._find_spelled_otherwise(self._labels & set(missing))
-        hidden = (self._labels & set(missing)) - {self._label(found) for found in self._found}
-        if hidden:
-            raise VaultError(
-                f"{len(hidden)} of the {len(missing)} names that a look-up did not find are in the sources"
-                " nevertheless: an index of a source is damaged, or a file is not what its statistics say;"
-                " nothing was changed: write the source again, and run armnesia ingest"
-            )
+                if texts and self._role in columns:
+                    near |= _labels_among(source, self._role, texts)
+                if self._role == "user" and not without_user:
+                    without_user = "user" not in columns or bool(source.first_wrong("user", Wrong.MISSING))
+        return near, without_user
 
-    def check_unchanged(self) -> None:
-        """Refuse sources that have changed since they were opened: what was read may be less than counted."""
-        for each, source in self._opened:
-            assert each.counted is not None  # it was opened
-            with each.being_read():
-                source.check_still_counted(each.counted.manifest)
+    def _label(self, tally: Tally) -> str | None:
+        return tally.user if self._role == "user" else tally.id
 
-    def _find_spelled_otherwise(self, names: Collection[str]) -> None:
-        """Look names up in every spelling: those of rows that were left out are not noted."""
-        for each, source in self._opened if names else ():
-            rules, ids = self._row_rules(), self._with_ids(source)
-            with each.being_read():
-                self._found += source.found_rows(self._role, names, rules, every_spelling=True, with_ids=ids)
-
-    def _label(self, found: FoundRows) -> str | None:
-        return found.user if self._role == "user" else found.id
-
-    def answer(self, transaction: Transaction, depends_on: tuple[int, int, int], given: Any) -> SourceLookup:
+    def answer(
+        self,
+        transaction: Transaction,
+        found: Sequence[Tally],
+        near: Collection[str],
+        without_user: bool,
+        numbers: tuple[int, ...],
+        update: Update | None,
+    ) -> SourceLookup:
         """Leave out the rows that are not counted, and add up the others."""
         keyring, names = transaction.keyring, set(self._names)
-        kept = self._counted(transaction)
+        kept = _counted(transaction, found)
+        arm_of = arm_of_text(self._state.require_actions())
         sums: dict[tuple[tuple[str, ...], int], tuple[int, int, bool]] = {}
-        for found in kept:
-            if self._label(found) in names:
-                place = (found.key, found.arm)
-                count, units, extremes = sums.get(place, (0, 0, True))
-                sums[place] = (count + found.number, units + found.units, extremes and found.extremes)
-        labels = {label for found in kept if (label := self._label(found)) is not None}
-        others = (labels | self._labels) - names
+        for each in kept:
+            if self._label(each) in names:
+                place = (tuple(map(str, each.key)), arm_of[str(each.action)])
+                count, units, binary = sums.get(place, (0, 0, True))
+                sums[place] = (count + each.number, units + each.units, binary and each.is_binary)
+        labels = {label for each in kept if (label := self._label(each)) is not None}
+        others = list((labels | set(near)) - names)
+        forgotten = _suppressed(transaction, self._role, others)
         return SourceLookup(
-            depends_on,
+            dependencies(self._state),
             sums,
-            frozenset(self._row_keys(keyring, labels & names)),
-            self._sources,
-            frozenset(self._not_suppressed(transaction, others)),
-            given,
+            frozenset(_row_keys(keyring, self._role, labels & names)),
+            numbers,
+            frozenset(_row_keys(keyring, self._role, [each for each in others if each not in forgotten])),
+            without_user,
+            update,
         )
 
-    def _counted(self, transaction: Transaction) -> list[FoundRows]:
-        """The rows that are not left out because of the other column: of a person, or by their id."""
-        if not self._tells_apart:
-            return self._found
-        session, keyring = transaction.session, transaction.keyring
-        if self._role == "user":
-            ids = list({found.id for found in self._found if found.id is not None})
-            digests = keyring.suppressed_record_digests(keyring.record_identities("id", ids))
-            left_out = tables.suppressed_among(session, digests)
-            gone = {id_ for id_, digest in zip(ids, digests, strict=True) if digest in left_out}
-            return [found for found in self._found if found.id not in gone]
-        users = list({found.user for found in self._found if found.user is not None})
-        digests = keyring.digests_of_owners(keyring.owner_digests(users))
-        left_out = tables.suppressed_among(session, digests)
-        people = {user for user, digest in zip(users, digests, strict=True) if digest in left_out}
-        return [found for found in self._found if found.user not in people]
 
-    def _row_keys(self, keyring: Keyring, names: Collection[str]) -> list[bytes]:
-        if self._role == "user":
-            return keyring.owner_digests(names)
-        return keyring.record_identities("id", list(names))
-
-    def _not_suppressed(self, transaction: Transaction, names: Collection[str]) -> list[bytes]:
-        keys = self._row_keys(transaction.keyring, names)
-        digests = (
-            transaction.keyring.digests_of_owners(keys)
-            if self._role == "user"
-            else transaction.keyring.suppressed_record_digests(keys)
-        )
-        forgotten = tables.suppressed_among(transaction.session, digests)
-        return [key for key, digest in zip(keys, digests, strict=True) if digest not in forgotten]
+def _labels_among(source: Source, role: str, texts: Iterable[str]) -> set[str]:
+    """Which of these texts a column has."""
+    with source.reading() as reading:
+        found = reading.labels(role, "label IN (SELECT unnest($texts))", texts=sorted(texts))
+        return {label for piece in found for label in piece}
 
 
-def _names_rows_by(role: str, sources: Sequence[CountedSource]) -> bool:
-    """Whether any source has a column of this role."""
-    return any(each.address["columns"].get(role) for each in sources)
+def _counted(transaction: Transaction, found: Sequence[Tally]) -> list[Tally]:
+    """Without rows of forgotten people or records."""
+    users = _suppressed(transaction, "user", {each.user for each in found if each.user is not None})
+    ids = _suppressed(transaction, "id", {each.id for each in found if each.id is not None})
+    return [each for each in found if each.user not in users and each.id not in ids]
 
 
-def _refuse_several_meanings(sources: Sequence[CountedSource]) -> None:
-    """Refuse given rows of which it cannot be told which of several sources they were counted in."""
-    first = sources[0]
-    for each in sources[1:]:
-        differing = [
-            f"{name} columns ({first.address['columns'][name]!r} and {each.address['columns'][name]!r})"
-            for name in ("action", "reward")
-            if each.address["columns"][name] != first.address["columns"][name]
-        ]
-        if each.address.get("where") != first.address.get("where"):
-            differing.append("conditions (--where)")
-        if differing:
-            raise VaultError(
-                f"given rows may be of source {first.name!r} or of source {each.name!r}, which are counted"
-                f" with different {' and '.join(differing)}; nothing was changed: leave the rows to be looked"
-                " up"
-            )
+def _suppressed(transaction: Transaction, role: str, names: Collection[str]) -> set[str]:
+    """Which of these names are forgotten."""
+    if not names or not tables.suppresses_any(transaction.session, "user" if role == "user" else "record"):
+        return set()
+    keyring, listed = transaction.keyring, list(names)
+    keys = _row_keys(keyring, role, listed)
+    of_role = keyring.digests_of_owners if role == "user" else keyring.suppressed_record_digests
+    digests = of_role(keys)
+    forgotten = tables.suppressed_among(transaction.session, digests)
+    return {name for name, digest in zip(listed, digests, strict=True) if digest in forgotten}
 
 
-def _filtered_as(counted_source: CountedSource, given: Source) -> Source:
-    """The given rows that satisfy the conditions of a source; refuse those of which that is not known."""
-    where = conditions(counted_source.address.get("where"))
-    if not where:
-        return given
-    try:
-        return given.filtered(where)
-    except InvalidLogError as error:
-        raise VaultError(
-            f"the given rows cannot be compared with the conditions of source {counted_source.name!r}:"
-            f" {error}; nothing was changed"
-        ) from None
+def _row_keys(keyring: Keyring, role: str, names: Iterable[str]) -> list[bytes]:
+    if role == "user":
+        return keyring.owner_digests(names)
+    return keyring.record_identities("id", list(names))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from armnesia.logs.counting import Sums
+from armnesia.vault.state.counted_sources import put_sources
 from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
@@ -11,12 +11,32 @@ from armnesia.vault.state.decision_table import (
     empty_decisions,
     put_all_decisions,
     put_decisions,
+    read_all_decisions,
     read_decisions,
     refused_arm,
 )
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_counting import Sums, Update
 from armnesia.vault.state.transaction import Transaction
+
+
+def with_update(transaction: Transaction, state: State, update: Update) -> State:
+    """The state with what was counted at the sources, which the caller stores."""
+    if update.because is None:
+        state = with_added(transaction, state, update.sums)
+    else:
+        state = with_recounted(transaction, state, update.sums, all_decisions(transaction, state))
+    digests, statements = put_sources(update.before, update.after, transaction.keyring, state.digests)
+    transaction.add(*statements)
+    return replace(state, digests=digests)
+
+
+def all_decisions(transaction: Transaction, state: State) -> list[VaultDecision]:
+    """All decisions of a vault with key columns."""
+    if not state.configuration.by:
+        return []
+    return read_all_decisions(transaction.session, transaction.state, transaction.keyring)
 
 
 def with_added(transaction: Transaction, state: State, sums: Sums) -> State:
