@@ -96,8 +96,12 @@ class DuckDBConnection:
 
     def _written(self, name: str, value: Any) -> str:
         """A parameter in SQL."""
-        if not (isinstance(value, list) and (not value or isinstance(value[0], str))):
+        if isinstance(value, float):  # a number with a point would be a decimal
+            return f"CAST('{value!r}' AS DOUBLE)"
+        if isinstance(value, int):
             return repr(value)
+        if value and not isinstance(value[0], str):
+            return f"[{', '.join(self._written(name, each) for each in value)}]"
         self.cursor.register(f"parameter_{name}", {"texts": np.array([json.dumps(value)])})
         listed = f"SELECT texts::VARCHAR::JSON::VARCHAR[] FROM parameter_{name}"
         self.cursor.execute(f"SET VARIABLE {name} = ({listed})")
@@ -144,6 +148,9 @@ def _database_of(process: int) -> Any:
     folder = tempfile.mkdtemp(prefix="armnesia-")
     database = duckdb.connect(config={**_SETTINGS, "temp_directory": folder})
     database.execute("SET enable_progress_bar = false")  # it would be printed into the output
+    # Spark writes moments into Parquet files as times without a zone (INT96), which tables say are moments:
+    # DuckDB would take them for times of the zone of this machine.
+    database.execute("SET GLOBAL TimeZone = 'UTC'")
 
     def close() -> None:
         # A thread that lets go of an object of Python's needs the interpreter; a fork has no threads to end.
