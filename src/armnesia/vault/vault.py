@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Self
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, PartlyErasedError, UnfinishedError
 from armnesia.core.messages import system_failure, without_unchanged
 from armnesia.core.progress import Progress
-from armnesia.logs import IF_PRESENT, open_source
+from armnesia.logs import IF_PRESENT
 from armnesia.logs.columns import IfPresent
 from armnesia.logs.conditions import Where
 from armnesia.vault.arm_rules import NewRows
@@ -31,7 +31,7 @@ from armnesia.vault.operations.export import write_export
 from armnesia.vault.operations.finish import finish
 from armnesia.vault.operations.forget import forget, forget_many
 from armnesia.vault.operations.identity import identify
-from armnesia.vault.operations.ingest import UserColumn, ingest
+from armnesia.vault.operations.ingest import UserColumn, ingest, open_named
 from armnesia.vault.operations.ledger import read_ledger
 from armnesia.vault.operations.policy import change_policy
 from armnesia.vault.operations.preview import preview, preview_methods
@@ -175,24 +175,25 @@ class Vault:
         self,
         source: Any,
         *,
-        action: str = "action",
-        reward: str = "reward",
+        action: str | None = None,
+        reward: str | None = None,
         user: str | IfPresent | None = IF_PRESENT,
         id: str | None = None,  # noqa: A002 (the usual name)
         table: str | None = None,
         where: Where | None = None,
+        delimiter: str | None = None,
         no_user: bool = False,
         other_columns: bool = False,
         other_ids: bool = False,
-        other_rows: bool = False,
         replace: bool = False,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Ingested:
         """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
-        `user` is by default the column named `user`, if there is one; None stands for no user column. A
-        source without one is refused, unless `no_user` states that the rows belong to no user; once people
+        Columns that are not named are those that all earlier sources had; of the first one these are
+        `action`, `reward` and, if there is one, `user`. For `user`, None stands for no user column. A source
+        without one is refused, unless `no_user` states that the rows belong to no user; once people
         were forgotten, the column must be named, unless the vault has its people from a column `user`.
         Actions and rewards come from the same columns as before, unless `other_columns` states that others
         mean the same. Rows come with ids if earlier ones did, and without if they did not, unless `other_ids`
@@ -202,18 +203,17 @@ class Vault:
         With `dry_run` the result says what would be done, and nothing is written.
         `where` are conditions that rows must satisfy to come in, such as "country = DE".
 
-        An external vault counts the rows that are new at the source. Files with the name, size and time of
-        change of counted ones are refused as copies, unless `other_rows` states that their rows are others.
+        An external vault counts the rows that are new at the source, and all sources again if rows that were
+        counted have changed. A copy of a counted file elsewhere counts twice.
         """
-        rows = open_source(
+        rows = open_named(
+            self._connection,
             source,
-            action=action,
-            reward=reward,
-            user=user,
-            id=id,
+            {"action": action, "reward": reward, "user": user, "id": id, "delimiter": delimiter},
             table=table,
             where=where,
-            whole_rows=self._connection.records.layout.holds_rows,
+            other_ids=other_ids,
+            no_user=no_user,
         )
         users: UserColumn = "none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named"
         return ingest(
@@ -222,7 +222,6 @@ class Vault:
             users=users,
             other_columns=other_columns,
             other_ids=other_ids,
-            other_rows=other_rows,
             replaces=replace,
             dry_run=dry_run,
             progress=progress,
@@ -283,7 +282,6 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
-        rows: Any = None,
         erase_at_source: bool = False,
         purge: bool = False,
         ignore_retention: bool = False,
@@ -292,8 +290,8 @@ class Vault:
         """Forget people, or single records by their id, permanently, with a certificate.
 
         A name of which the vault holds nothing is refused if it holds rows of a similar one, unless
-        `exactly` states that the names are meant as they are. `rows` is a log of exactly their rows, as
-        another system has found them: an external vault then reads no source, and the certificate says so.
+        `exactly` states that the names are meant as they are. An external vault first counts sources again
+        that have changed.
         With `erase_at_source`, `erase_at_sources` follows, and the certificate says how far that went.
 
         With `search`, the whole vault is read afterwards for what may be left of the names: on SQLite every
@@ -309,7 +307,6 @@ class Vault:
             epsilon=epsilon,
             delta=delta,
             exactly=exactly,
-            rows=rows,
         )
         target = ErasureTarget.of(users, records)
         if not erase_at_source:
@@ -318,7 +315,7 @@ class Vault:
                     "purge and ignore_retention are about an erasure at the source: give erase_at_source, too"
                 )
             return forget(self._connection, target, asked, search=search)
-        _erasing().check_erasable(self._connection, target, purge=purge, ignore_retention=ignore_retention)
+        _erasing().check_erasable(self._connection, purge=purge, ignore_retention=ignore_retention)
         done = forget(self._connection, target, asked, search=search)
         try:
             erased = self.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
@@ -391,7 +388,6 @@ class Vault:
         epsilon: float | None = None,
         delta: float | None = None,
         exactly: bool = False,
-        rows: Any = None,
     ) -> Preview:
         """What `forget` would do, with probabilities; nothing is written. Do not store the result."""
         asked = RequestOptions(
@@ -400,7 +396,6 @@ class Vault:
             epsilon=epsilon,
             delta=delta,
             exactly=exactly,
-            rows=rows,
         )
         return preview(self._connection, ErasureTarget.of(users, records), asked)
 
@@ -411,14 +406,13 @@ class Vault:
         *,
         methods: Iterable[Mapping[str, Any]],
         exactly: bool = False,
-        rows: Any = None,
     ) -> list[Preview | ArmnesiaError]:
         """As `preview`, by several methods; whoever is named is looked up once.
 
         A method has the arguments `unlearner`, `unlearner_options`, `epsilon` and `delta` of `preview`, or
         some of them. One that is refused has its error in its place.
         """
-        asked = RequestOptions(exactly=exactly, rows=rows)
+        asked = RequestOptions(exactly=exactly)
         each = [RequestOptions(**method) for method in methods]
         return preview_methods(self._connection, ErasureTarget.of(users, records), asked, each)
 

@@ -32,10 +32,6 @@ _FORGOTTEN = (
     " remained was, bit for bit, the statistics of the other records alone"
 )
 _COUNTS_KEPT = "; the number of deleted records per arm is kept, because the penalty is frozen"
-_GIVEN = (
-    "; these records were given with the request, as another system had found them, and the operator vouches"
-    " for their being all"
-)
 _NOTHING_HELD = {
     "forgotten": "nothing: when the request was made, the vault held no records of the users or ids in it",
     "level": "none: nothing was held, so nothing had to be forgotten",
@@ -87,8 +83,7 @@ def claims_of(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
             " released or, with many decisions, by"
         ) from None
     counts = _COUNTS_KEPT if facts.get("penalty") == "frozen" else ""
-    given = _GIVEN if facts.get("lookup") == "given" else ""
-    return {"forgotten": _FORGOTTEN + counts + given, **claimed}
+    return {"forgotten": _FORGOTTEN + counts, **claimed}
 
 
 @lru_cache(maxsize=256)  # most requests have the same claims, and a deletion waits for them

@@ -192,9 +192,7 @@ class ErasureRun:
             if transaction.collected or state != transaction.state:
                 transaction.store(state)
 
-    def _append(
-        self, transaction: Transaction, number: int, rows: CountedRows, each: CountedSource
-    ) -> None:
+    def _append(self, transaction: Transaction, number: int, rows: CountedRows, each: CountedSource) -> None:
         """Note how far a source is, unless the ledger says so already."""
         if rows.n_left_out:
             self.failures.setdefault(

@@ -152,9 +152,7 @@ def _look_up_request(connection: VaultConnection, request: ForgetRequest) -> _As
 
 def _look_up(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> _Asked:
     """Look up what takes long, before the lock is taken."""
-    lookup = connection.records.look_up(
-        connection.reading, target, exactly=options.exactly, given=options.rows
-    )
+    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
     compared = None if options.exactly else records_compared_before(connection, target)
     return _Asked(target, options, lookup, compared)
 
@@ -364,7 +362,7 @@ def _delete_and_store(
     if some_not_held:
         owners = target.row_keys(transaction.keyring)
         records.confirm_nobody(transaction, [owner for owner in owners if owner not in deleted.held])
-    unknown = some_not_held and records.some_without_user(transaction.session)
+    unknown = some_not_held and records.some_without_user(transaction.session, lookup)
     return _Deletion(deleted, request, outcome, unknown, decisions, draft, opening)
 
 
@@ -380,8 +378,6 @@ def _store(
     before, keyring = transaction.state, transaction.keyring
     commitment = commit_to(target, keyring, before.head.sequence + 1, before.digest_key, deleted.held)
     facts = {"commitment": commitment.root, "salt_key": before.digest_key, **outcome.facts}
-    if deleted.given:
-        facts["lookup"] = "given"
     claims = claims_of(outcome.kind, facts)
     words = certificate_words(tuple(claims.items()), covers)
     entry = transaction.append(outcome.kind, **facts, terms=words.terms)

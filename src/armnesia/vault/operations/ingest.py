@@ -1,17 +1,26 @@
 """Ingesting: every row comes in once, and a source comes in whole or not at all."""
 
+import os
+import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, VaultError
+from armnesia.core.errors import (
+    InvalidInputError,
+    InvalidLogError,
+    UndeclaredActionError,
+    UnsupportedError,
+    VaultError,
+)
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.core.progress import Progress
-from armnesia.logs import Source, refusals, warn_of_experiments, warn_of_propensities
+from armnesia.logs import IF_PRESENT, Source, open_source, refusals, warn_of_experiments, warn_of_propensities
 from armnesia.logs.columns import likely_user_columns
+from armnesia.logs.conditions import Where
 from armnesia.logs.counting import actions_of, check_tallies
 from armnesia.logs.statements import Reading, Tally, Wrong
 from armnesia.vault.configuration import Configuration
@@ -27,7 +36,12 @@ from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_columns import known_columns, refuse_other_columns, refuse_other_ids
+from armnesia.vault.state.source_columns import (
+    known_columns,
+    refuse_other_columns,
+    refuse_other_ids,
+    saved_columns,
+)
 from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -42,6 +56,43 @@ _MOST_UNDECLARED = 100
 """Actions that a first ingest may fix; a column with more values rather holds people, times or prices."""
 
 
+def open_named(
+    connection: VaultConnection,
+    source: Any,
+    named: Mapping[str, Any],
+    *,
+    table: str | None,
+    where: Where | None,
+    other_ids: bool,
+    no_user: bool,
+) -> Source:
+    """Open a source; columns that were not named are those that all earlier sources had.
+
+    With `other_ids`, a source has ids only if they are named; with `no_user`, it has no user column.
+    """
+    _refuse_own_file(connection, source)
+    with connection.reading() as transaction:
+        saved = saved_columns(transaction.session)
+    if other_ids:
+        saved.pop("id", None)
+    if no_user:
+        saved.pop("user", None)
+    if not re.search(r"[.](csv|tsv|txt)\b", str(source)[-20:]):  # the delimiter of CSV files
+        saved.pop("delimiter", None)
+    given = {role: name for role, name in named.items() if name not in (None, IF_PRESENT)}
+    if named["user"] is None:
+        given["user"] = None
+    whole_rows = connection.records.layout.holds_rows
+    return open_source(source, **{**saved, **given}, table=table, where=where, whole_rows=whole_rows)
+
+
+def _refuse_own_file(connection: VaultConnection, source: Any) -> None:
+    """Refuse the vault's own file as a log: its rows are no decisions, and reading it would end its locks."""
+    own, path = (str(each).removeprefix("sqlite:///") for each in (connection.database.location, source))
+    if path != str(source) and os.path.realpath(path) == os.path.realpath(own):
+        raise InvalidInputError(f"source {source!r} is the vault itself; name the log that it should take in")
+
+
 def ingest(
     connection: VaultConnection,
     source: Source,
@@ -49,7 +100,6 @@ def ingest(
     users: UserColumn = "named",
     other_columns: bool = False,
     other_ids: bool = False,
-    other_rows: bool = False,
     replaces: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -63,8 +113,7 @@ def ingest(
     earlier ones had none, or the reverse, unless `other_ids` states that its rows are new.
     With `replaces`, rows come in the place of records that have their id and another action, reward or key.
     With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
-    that are new at the source. It refuses files that look like copies of counted ones, unless `other_rows`
-    states that they are none.
+    that are new at the source.
     """
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
@@ -73,7 +122,7 @@ def ingest(
     state = _check_before_reading(connection, source, stated, replaces)
     configuration = state.configuration
     user_type = user_type_for(state, source)
-    source = source.keyed_by(configuration.key_columns).named_by(user_type)
+    source = source.keyed_by(configuration.key_columns).named_by(user_type or UserType.TEXT)
     warn_of_propensities(source.varying_propensity(), stacklevel=4, by_decision=bool(configuration.by))
     warn_of_experiments(source.mixes_experiments(), stacklevel=4)
     if configuration.successors:
@@ -86,6 +135,7 @@ def ingest(
         served=state.served_action,
         head=state.head,
         user_column=source.columns.named().get("user"),
+        id_column=source.columns.id,
         user_type_fixed=user_type if configuration.user_type is None else None,
         dry_run=dry_run,
         decisions=state.n_decisions if configuration.by else None,
@@ -97,19 +147,17 @@ def ingest(
             known, reward_range = configuration.actions, configuration.reward_range
             actions = known or _new_actions(source, source.tallies(reward_range))
             before = replace(before, actions_fixed=None if known else actions)
-            result = _count_at_source(
-                SourceIngest(connection, source, actions, user_type, other_rows), before
-            )
+            if configuration.may_erase_at_source:
+                _warn_of_unerasable(source)
+            result = _count_at_source(SourceIngest(connection, source, actions, user_type), before)
             if progress is not None:
                 progress(result.rows)
             return result
         with source.reading() as reading:
             actions = _checked(source, reading, configuration)
             before = replace(before, actions_fixed=None if configuration.actions else actions)
-            chunks = read_rows(
-                reading, actions, configuration.reward_range, has_ids=source.columns.id is not None
-            )
-            remarks = SourceRemarks(state, source)
+            chunks = read_rows(reading, source.columns, actions, configuration.reward_range)
+            remarks = SourceRemarks(state, source, reading.odd_names())
             task = _Task(connection, records, source, actions, user_type, stated, remarks, progress, replaces)
             result = task.compare(chunks, before) if dry_run else task.load(chunks, before)
     if result.replaced and not dry_run:
@@ -129,16 +177,26 @@ def _checked(source: Source, reading: Reading, configuration: Configuration) -> 
         missing = reading.first_wrong("id", Wrong.MISSING, configuration.reward_range)
         if missing:
             raise refusals.missing_ids(what, missing)
-        contradicting = reading.contradicting_ids()
+        contradicting = reading.contradicting_ids(configuration.reward_range)
         if contradicting is not None:
-            raise refusals.contradicting_ids(what, *contradicting)
+            raise refusals.contradicting_ids(what, contradicting)
     return actions
+
+
+def _warn_of_unerasable(source: Source) -> None:
+    """Warn of a source that no erasure can delete rows at."""
+    try:
+        source.eraser().check()
+    except (UnsupportedError, InvalidLogError) as error:
+        warnings.warn(
+            f"this vault may erase rows at its sources, but cannot at this one: {error}", stacklevel=4
+        )
 
 
 def _count_at_source(found: Any, result: Ingested) -> Ingested:
     """Count what is new at a source, and store it unless it is a dry run."""
     if result.dry_run:
-        counted = found.prepare()
+        _, counted = found.prepare()
         added, more = found.check(counted)
         decisions = None if result.decisions is None else result.decisions + more
     else:
@@ -151,7 +209,7 @@ def _count_at_source(found: Any, result: Ingested) -> Ingested:
         added=added,
         suppressed=counted.left_out,
         decisions=decisions,
-        recounted_because=counted.recount,
+        recounted_because=counted.because,
     )
 
 

@@ -39,11 +39,9 @@ def preview_methods(
 ) -> list[Preview | ArmnesiaError]:
     """What the request would do by each of several methods, or why one is refused.
 
-    The people are looked up once, by `options.exactly` and `options.rows`.
+    The people are looked up once, by `options.exactly`.
     """
-    lookup = connection.records.look_up(
-        connection.reading, target, exactly=options.exactly, given=options.rows
-    )
+    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
     with connection.reading() as transaction:
         state = transaction.state
         resolved = [or_refusal(method.resolve, state.configuration) for method in methods]
@@ -61,7 +59,7 @@ def preview_methods(
             refuse_similar_names(transaction, target, held, history.suppressed, holds)
         touched = read_touched_decisions(transaction, sums)
         some_not_held = not history.answered_before and len(held) < len(target.users)
-        unknown = some_not_held and records.some_without_user(transaction.session)
+        unknown = some_not_held and records.some_without_user(transaction.session, lookup)
         keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
         not_held = tuple(name for name, key in keys if key not in held)
         nothing = Preview(

@@ -150,7 +150,7 @@ def _bring_sources_forward(
     for old, new in moved:
         if old not in known:
             raise unknown_source(old, known)
-        now, _ = known[old].relocated(new, configuration)
+        now = known[old].relocated(new, configuration)
         session.execute_together([tables.put_source(*now.row)])
         numbers.append(now.number)
     return numbers

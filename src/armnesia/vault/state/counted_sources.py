@@ -16,6 +16,7 @@ from armnesia.core.errors import (
     UnreadableSourceError,
     VaultError,
 )
+from armnesia.core.identifiers import UserType
 from armnesia.logs import Source
 from armnesia.logs.files import FORMATS, find_files
 from armnesia.logs.source import Version, reopen
@@ -97,7 +98,7 @@ class CountedSource:
             source = reopen(address or self.address)
         except ArmnesiaError as error:
             raise error if address else self._unavailable(error) from None
-        return source.keyed_by(configuration.key_columns).named_by(configuration.user_type)
+        return source.keyed_by(configuration.key_columns).named_by(configuration.user_type or UserType.TEXT)
 
     def relocated(self, new: str, configuration: Configuration) -> "CountedSource":
         """The source at another place."""

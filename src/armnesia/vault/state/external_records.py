@@ -80,9 +80,7 @@ class ExternalRecords(Records):
         assert lookup is not None  # it was made before the transaction
         if lookup.update is not None and _changes(transaction, lookup.update):
             update = lookup.update
-            changed = next(
-                each for each in update.before if each.version is None or each not in update.after
-            )
+            changed = next(each for each in update.before if each.version is None or each not in update.after)
             raise OutdatedSourceError(
                 f"source {changed.name!r} has changed since it was counted, and a preview writes nothing:"
                 f" first run {changed.ingest_command} ; a request itself counts again what has changed",
@@ -246,7 +244,9 @@ class ExternalRecords(Records):
             version = version_of(source)
             if version != each.version:
                 if each.version is not None and source.new_since(each.version) is not None:
-                    notes.append(f"{where}: there are rows that are not counted yet: run {each.ingest_command}")
+                    notes.append(
+                        f"{where}: there are rows that are not counted yet: run {each.ingest_command}"
+                    )
                 else:
                     problems.append(
                         f"{where} has changed since it was counted: put back what is gone, or to count it"

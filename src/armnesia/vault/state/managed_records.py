@@ -74,14 +74,8 @@ class ManagedRecords(Records):
         target: ErasureTarget,
         *,
         exactly: bool,
-        given: Any = None,
     ) -> None:
         """Nothing takes long: the rows are here."""
-        if given is not None:
-            raise VaultError(
-                "this vault holds the rows itself, so they are not given (--rows); only an external vault,"
-                " whose rows are at their sources, takes them"
-            )
 
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
@@ -131,7 +125,7 @@ class ManagedRecords(Records):
             held |= tables.owners_with_tally(transaction.session, keys)
         return held
 
-    def some_without_user(self, session: Session) -> bool:
+    def some_without_user(self, session: Session, lookup: "SourceLookup | None") -> bool:
         """By the index of owners."""
         return tables.has_records_without_owner(session)
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.arrays import BoolArray, IntArray
 from armnesia.core.errors import InvalidInputError
@@ -50,8 +50,6 @@ class DeletedRecords(NamedTuple):
     """What stores the tallies of their owners without them."""
     texts: Sequence[bytes] = ()
     """The rows as they are digested, in the same order."""
-    given: bool = False
-    """Whether they were given with the request, and not looked up."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +113,8 @@ class Records(ABC):
         target: ErasureTarget,
         *,
         exactly: bool,
-        given: Any = None,
     ) -> "SourceLookup | None":
-        """Find what takes long to find of a request, before the write lock is taken; None if nothing does.
-
-        `given` is a log of the rows of the request, to be taken as they are.
-        """
+        """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
 
     def current(
         self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup", *, exactly: bool
@@ -157,7 +151,7 @@ class Records(ABC):
         """Which row keys, of names that are spelled nearly as those of a request, have records."""
 
     @abstractmethod
-    def some_without_user(self, session: Session) -> bool:
+    def some_without_user(self, session: Session, lookup: "SourceLookup | None") -> bool:
         """Whether there may be records without a user."""
 
     def confirm_nobody(  # noqa: B027 (at a source no index is relied on)

@@ -24,8 +24,6 @@ class RequestOptions:
     delta: float | None = None
     exactly: bool = False
     """Whether the names are meant as they are, though the vault holds rows of similar ones."""
-    rows: Any = None
-    """A log of the rows of the request, as somebody else has found them; only for external vaults."""
 
     def resolve(self, configuration: Configuration) -> "ResolvedRequest":
         """The unlearner and the budget, not yet compared with the policy."""

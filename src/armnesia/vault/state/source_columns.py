@@ -12,11 +12,26 @@ from armnesia.vault.storage.database import Session
 
 
 def columns_of(source: Source) -> dict[str, str | None]:
-    """The columns of a source that later sources are compared with; a source may have no user column.
+    """The columns of a source that later sources are compared with, and the delimiter that was given.
 
-    None says that it has no id column: sources that were stored before ids were compared do not say.
+    It may have no user column; None says that it has no id column.
     """
-    return {**source.columns.named(), "id": source.columns.id}
+    delimiter = getattr(source, "delimiter", None)  # of CSV files
+    given = {} if delimiter is None else {"delimiter": delimiter}
+    return {**source.columns.named(), "id": source.columns.id, **given}
+
+
+def saved_columns(session: Session) -> dict[str, str]:
+    """By its role, the column that all sources so far have had, so that the next one need not name it.
+
+    The delimiter of their files is among them, if one was given.
+    """
+    described = _described_columns(session)
+    return {
+        role: str(name)
+        for role, name in (described[0] if described else {}).items()
+        if name is not None and all(columns.get(role) == name for columns in described)
+    }
 
 
 def known_columns(session: Session, role: str) -> list[str]:

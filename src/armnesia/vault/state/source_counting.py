@@ -105,9 +105,7 @@ class SourceCounter:
             check_tallies(source, kept, self.configuration.actions, reward_range)
         n_rows = sum(each.number for each in found)
         of_request = [each for each in kept if each.user in asked.users or each.id in asked.ids]
-        return CountedRows(
-            self.summed(kept), n_rows, n_rows - sum(each.number for each in kept), of_request
-        )
+        return CountedRows(self.summed(kept), n_rows, n_rows - sum(each.number for each in kept), of_request)
 
     def summed(self, tallies: Iterable[Tally]) -> Sums:
         """Add tallies up by key and arm."""

@@ -19,9 +19,10 @@ class SourceRemarks:
 
     most, fewest, share = 10_000, 20, 0.9
 
-    def __init__(self, state: State, source: Source) -> None:
+    def __init__(self, state: State, source: Source, odd_names: tuple[int | None, int | None]) -> None:
         filled = state.n_decisions > 0 and (state.decision is None or any(state.decision.statistics.counts))
         self._source = source
+        self._float_row, self._spaced_row = odd_names
         self._asked = filled and source.columns.id is None and source.columns.user is not None
         self._people: set[str] = set()
         self._known = 0
@@ -56,16 +57,16 @@ class SourceRemarks:
     def _odd_names(self) -> list[str]:
         """A user column may not hold the names of people as they are known elsewhere."""
         column, found = self._source.described, []
-        if self._names.float_row is not None:
+        if self._float_row is not None:
             found.append(
                 f"{column('user')} looks like integers that became floats, such as 7.0 for 7, first in row"
-                f" {self._names.float_row}: this vault names people by text, so that 7 and 7.0 are two"
+                f" {self._float_row}: this vault names people by text, so that 7 and 7.0 are two"
                 " people; to name them by integers, create a vault with user_type='integer' (init"
                 " --user-type integer)"
             )
-        if self._names.spaced_row is not None:
+        if self._spaced_row is not None:
             found.append(
-                f"{column('user')} has white space around names, first in row {self._names.spaced_row}: in"
+                f"{column('user')} has white space around names, first in row {self._spaced_row}: in"
                 " this vault it is not part of a name"
             )
         return found
