@@ -26,8 +26,8 @@ class UserType(StrEnum):
 
     >>> [UserType.INTEGER.normalised(name) for name in ("1", "1.0", " 01 ", "+1", "-0", "1e3", "ann")]
     ['1', '1', '1', '1', '0', None, None]
-    >>> UserType.TEXT.normalised(" Ann "), UserType.TEXT.normalised("01"), UserType.EXACT.normalised(" Ann ")
-    ('Ann', '01', ' Ann ')
+    >>> UserType.TEXT.normalised(" Ann "), UserType.TEXT.normalised("01")
+    ('Ann', '01')
     """
 
     INTEGER = "integer"
@@ -35,8 +35,6 @@ class UserType(StrEnum):
     decimal point."""
     TEXT = "text"
     """Text in Unicode's normal form C, without white space around it; case counts."""
-    EXACT = "exact"
-    """Text as it is, character by character: vaults made before types were introduced."""
 
     @classmethod
     def named(cls, name: object) -> "UserType":
@@ -44,12 +42,12 @@ class UserType(StrEnum):
 
         >>> UserType.named("number")
         Traceback (most recent call last):
-        armnesia.core.errors.InvalidInputError: user_type must be integer, text or exact; got 'number'
+        armnesia.core.errors.InvalidInputError: user_type must be integer or text; got 'number'
         """
         try:
             return cls(str(name))
         except ValueError:
-            raise InvalidInputError(f"user_type must be integer, text or exact; got {name!r}") from None
+            raise InvalidInputError(f"user_type must be integer or text; got {name!r}") from None
 
     def normalised(self, name: str) -> str | None:
         """The one spelling of a name, empty if there is none; None if it cannot be a name of this type.
@@ -59,8 +57,6 @@ class UserType(StrEnum):
         >>> UserType.INTEGER.normalised("9007199254740993"), UserType.INTEGER.normalised("9007199254740992.0")
         ('9007199254740993', None)
         """
-        if self is UserType.EXACT:
-            return name
         if self is UserType.TEXT:
             return (name if name.isascii() else unicodedata.normalize("NFC", name)).strip()
         return _integer(name.strip())

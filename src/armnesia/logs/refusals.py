@@ -122,6 +122,22 @@ def missing_ids(what: str, offences: Offences) -> InvalidLogError:
     return refused(what, "must name every row", offences)
 
 
+def contradicting_ids(what: str, rows: tuple[int, int]) -> InvalidLogError:
+    """Refuse an id that stands for two different decisions."""
+    rule = "must give each decision an id of its own"
+    return InvalidLogError(
+        f"{what} {rule}; rows {rows[0]} and {rows[1]} share one, with another action, reward or user"
+    ).at(*(Fault("id", row, rule) for row in rows))
+
+
+def repeated_user_ids(what: str, row: int) -> InvalidLogError:
+    """Refuse several rows of a person where the user column gives the ids: equal rows would be one row."""
+    return InvalidLogError(
+        f"{what} is the user column as well, so each person must have one row; row {row} is the first of a"
+        " person with several: name another column of ids, or none"
+    )
+
+
 def not_numbers(what: str, offences: Offences) -> InvalidLogError:
     """Refuse rewards that are not numbers."""
     return refused(what, "must hold numbers", offences)

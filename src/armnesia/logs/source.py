@@ -101,19 +101,23 @@ class Source(ABC):
         `further` are expressions over the scan's columns, and the names that they have in the table.
         """
         scan = self.scan(connection)
-        columns = {
-            role: self.typed(role, name, scan.columns) for role, name in self._named(scan.columns).items()
-        }
+        named = self._named(scan.columns)
+        columns = {role: self.typed(role, name, scan.columns) for role, name in named.items()}
+        of_users = (role for role in named if role[:6] == "other_" and named[role] == self.columns.user)
+        names = {"user", *of_users}
         selected = [f"{column.sql} AS log_{role}" for role, column in columns.items()]
         selected += [f"{sql} AS {name}" for name, sql in (further or {}).items()]
         return Relation(
             f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())}) AS log",
-            {role: self._read_as(role, column.named(f"log_{role}")) for role, column in columns.items()},
+            {
+                role: self._read_as(column.named(f"log_{role}"), is_name=role in names)
+                for role, column in columns.items()
+            },
             scan.parameters,
         )
 
-    def _read_as(self, role: str, column: Column) -> Column:
-        if role != "user" or self.user_type is None:
+    def _read_as(self, column: Column, *, is_name: bool) -> Column:
+        if not is_name or self.user_type is None:
             return column
         return NameColumn.of(column, self.user_type)
 
@@ -121,7 +125,7 @@ class Source(ABC):
         """By its role, the name of each column that is read."""
         named = self.columns.named()
         if self.whole_rows and self.columns.id is None:
-            others = sorted(set(available) - {self.columns.reward, named.get("user")})
+            others = sorted(set(available) - {self.columns.reward})
             named |= {f"other_{at}": name for at, name in enumerate(others)}
         named |= {f"key_{at}": key.name for at, key in enumerate(self.keys)}
         return named | {f"where_{at}": each.column for at, each in enumerate(self.where)}

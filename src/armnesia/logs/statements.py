@@ -177,7 +177,8 @@ class Reading:
     def rows(self, reward_range: tuple[float, float]) -> Iterator[list[tuple[Any, ...]]]:
         """All rows in pieces: position, action, units, user, id, key texts, and if read the other columns.
 
-        Rows without an id that are equal in all columns are one, with their number; its position is the first.
+        Of a source with ids, or whose other columns are read, equal rows are one, with their number at the
+        end; its position is the first. Such rows come by their positions.
         """
         columns = self.relation.columns
         none = Column("NULL", "VARCHAR")
@@ -195,9 +196,10 @@ class Reading:
             texts.append(f"concat({', '.join(sized)})")
         named = ", ".join(f"{text} AS r{place}" for place, text in enumerate(texts))
         sql = f"SELECT position, {named} FROM ({self._with_positions()}) AS log WHERE {self._kept()}"
-        if others:
+        if others or "id" in columns:
             names = ", ".join(f"r{place}" for place in range(len(texts)))
-            sql = f"SELECT min(position), {names}, count(*) FROM ({sql}) AS log GROUP BY {names}"
+            grouped = f"SELECT min(position) AS place, {names}, count(*) FROM ({sql}) AS log GROUP BY {names}"
+            sql = f"{grouped} ORDER BY place"
         yield from self._connection.stream(sql, self._parameters(reward_range))
 
     def first(

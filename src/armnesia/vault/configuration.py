@@ -116,10 +116,6 @@ class Configuration:
     """Whether rows of forgotten people may be deleted at the sources of an external vault."""
     user_type: UserType | None = None
     """How people are named; None: the first ingest that brings users fixes it."""
-    plain_booleans: bool = True
-    """Whether true, TRUE and 1 are one value where rows without an id are compared."""
-    plain_decimals: bool = True
-    """Whether 1.5 and 1.50 are one value in columns of decimals, in users, ids, keys, actions and rows."""
     by: tuple[str, ...] = ()
     """The key columns by which rows belong to decisions, such as "country" or "age:18,30,50"; none: all rows
     are of one decision."""
@@ -375,14 +371,9 @@ class Configuration:
             written["arms"] = rules
         if not self.may_erase_at_source:
             del written["may_erase_at_source"]
-        if not self.plain_booleans:  # vaults of the first release have none of these four keys
-            del written["plain_booleans"]
-        if not self.plain_decimals:
-            del written["plain_decimals"]
         if learner_options:
             written["learner_options"] = dict(learner_options)
-        if user_type is not UserType.EXACT:
-            written["user_type"] = None if user_type is None else str(user_type)
+        written["user_type"] = None if user_type is None else str(user_type)
         return written
 
     @classmethod
@@ -401,10 +392,7 @@ class Configuration:
         policy = dict(read.pop("policy"))
         policy["levels"] = tuple(map(Level, policy["levels"]))
         actions = None if read["actions"] is None else tuple(read["actions"])
-        user_type = read.get("user_type", UserType.EXACT)
-        read["user_type"] = None if user_type is None else UserType(user_type)
-        read.setdefault("plain_booleans", False)
-        read.setdefault("plain_decimals", False)
+        read["user_type"] = None if read["user_type"] is None else UserType(read["user_type"])
         read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
         read["by"] = tuple(read.get("by", ()))
         read["successors"] = tuple(read.get("successors", ()))

@@ -17,13 +17,15 @@ from armnesia.vault import EXTERNAL, Head, Ingested
 
 _MOST_ACTIONS_SHOWN = 30
 _DEFAULT_COLUMNS: dict[str, Any] = {
-    "action": "action",
-    "reward": "reward",
+    "action": None,
+    "reward": None,
     "user": IF_PRESENT,
     "id": None,
     "table": None,
     "where": None,
+    "delimiter": None,
 }
+_AS_BEFORE = "if not given, as before"
 
 _ERASURE = {
     "complete": "What was replaced has left the files of the database.",
@@ -36,11 +38,16 @@ def ingest(
     log: opt.LogArgument,
     options: VaultOptions,
     table: opt.Table = None,
-    action_column: opt.ActionColumn = "action",
-    reward_column: opt.RewardColumn = "reward",
-    user_column: opt.UserColumn = None,
-    id_column: Annotated[str | None, typer.Option(help="Column of a permanent id of each row.")] = None,
+    action_column: Annotated[str | None, typer.Option(help=f"Column of the action; {_AS_BEFORE}.")] = None,
+    reward_column: Annotated[str | None, typer.Option(help=f"Column of the reward; {_AS_BEFORE}.")] = None,
+    user_column: Annotated[str | None, typer.Option(help=f"Column of the user; {_AS_BEFORE}.")] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help=f"Column of a permanent id of each row; {_AS_BEFORE}.")
+    ] = None,
     where: opt.Where = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help=f"What separates the columns of a CSV file; {_AS_BEFORE}.")
+    ] = None,
     no_user: Annotated[
         bool,
         typer.Option("--no-user", help="The rows belong to no user: the log has no user column."),
@@ -71,15 +78,6 @@ def ingest(
             help="Rows come in the place of those with their id: action, reward or key was corrected.",
         ),
     ] = False,
-    batch_rows: Annotated[
-        int | None, typer.Option(min=1, help="Commit after this many rows; by default all at once.")
-    ] = None,
-    ordered_by: Annotated[
-        str | None,
-        typer.Option(
-            help="External vault, table of a database: column whose values grow with every row that is added."
-        ),
-    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -94,10 +92,11 @@ def ingest(
         "id": id_column,
         "table": table,
         "where": where,
+        "delimiter": delimiter,
     }
     own = (
-        "columns: leave --action-column, --reward-column, --user-column, --id-column, --no-user, --table and"
-        " --where out"
+        "columns: leave --action-column, --reward-column, --user-column, --id-column, --no-user, --table,"
+        " --where and --delimiter out"
     )
     if opt.is_bundled(log, by_default=columns == _DEFAULT_COLUMNS, own=own):
         log, columns = str(datasets.flights_path()), {**columns, **datasets.FLIGHTS_COLUMNS}
@@ -116,15 +115,11 @@ def ingest(
                 other_ids=other_ids,
                 other_rows=other_rows,
                 replace=replace,
-                batch_rows=batch_rows,
-                ordered_by=ordered_by,
                 dry_run=dry_run,
                 progress=progress,
             )
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; {_what_was_added(options, before, None if dry_run else batch_rows)}"
-        ) from None
+        raise Interrupted(f"interrupted; {_what_was_added(options, before)}") from None
     since = "then" if dry_run else "now"
     if done.actions_fixed is not None:
         warnings.warn(
@@ -133,7 +128,7 @@ def ingest(
             " until armnesia arms add offers it",
             stacklevel=2,
         )
-    if done.already_there and columns["id"] is None:
+    if done.already_there and done.id_column is None:
         warnings.warn(
             f"{counted(done.already_there, 'row')} not added: all columns are equal to those of a row that is"
             " there already; if they are different rows, give a column that distinguishes them with"
@@ -200,7 +195,7 @@ def _left_at_source(done: Ingested, *, may_erase: bool) -> str:
     return f"{lie} at {where}: {'run armnesia erase' if may_erase else f'delete {them} there'}."
 
 
-def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None, batch_rows: int | None) -> str:
+def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None) -> str:
     """What an interrupted ingest has left in a vault that had so many records, and this head, before.
 
     None: it was not opened yet. The commit takes time: if it is interrupted, all rows may be in.
@@ -214,8 +209,4 @@ def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None, batc
         now = None
     if now == before:
         return "nothing was ingested"
-    if batch_rows is not None:
-        more = 0 if before is None or now is None else now[0] - before[0]
-        finished = f"are in, with {counted(more, 'row')}" if more > 0 else "may be in"
-        return f"finished batches {finished}; run the same command again to continue: no row is added twice"
     return "the rows may be in; run the same command again to see: no row is added twice"

@@ -69,7 +69,7 @@ def init(
     user_type: Annotated[
         str | None,
         typer.Option(
-            metavar="integer|text|exact", help="How people are named; if not given, as the first ingest does."
+            metavar="integer|text", help="How people are named; if not given, as the first ingest does."
         ),
     ] = None,
     successor_of: Annotated[

@@ -114,7 +114,7 @@ def _ingest(vault: Vault, columns: dict[str, list[Any]], body: Records) -> Inges
     keys = [column.name for column in vault.configuration.key_columns]
     if not set(keys) <= columns.keys():
         message = f"must have the fields by which the vault tells decisions apart: {', '.join(keys)}"
-        raise InvalidLogError("key columns are missing").at(Fault("", 0, message))
+        raise InvalidLogError("key columns are missing").at(Fault("", 1, message))
     try:
         return vault.ingest(
             columns,
@@ -134,7 +134,7 @@ def _ingest(vault: Vault, columns: dict[str, list[Any]], body: Records) -> Inges
 def _placed(error: ArmnesiaError) -> Problem:
     """The problem, with the rows and fields that it is about: what is wrong there, without the values."""
     errors = [
-        {"at": f"body/rows/{fault.row}" + (f"/{fault.role}" if fault.role else ""), "message": fault.rule}
+        {"at": f"body/rows/{fault.row - 1}" + (f"/{fault.role}" if fault.role else ""), "message": fault.rule}
         for fault in error.faults
     ]
     if isinstance(error, OtherColumnsError):

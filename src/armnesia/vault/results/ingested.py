@@ -13,7 +13,8 @@ from armnesia.vault.ledger.ledger import Head
 class Ingested:
     """What an ingest did with the rows of a source, or with `dry_run` would do: then nothing was written.
 
-    `user_column` is the column of the user, None if the rows have none; `actions_fixed` are the actions, and
+    `user_column` and `id_column` are the columns of the user and the id, None if the rows have none;
+    `actions_fixed` are the actions, and
     `user_type_fixed` is how people are named, that this ingest fixed, if the vault had none declared.
     """
 
@@ -24,6 +25,7 @@ class Ingested:
     served: Any
     head: Head
     user_column: str | None = None
+    id_column: str | None = None
     actions_fixed: tuple[Hashable, ...] | None = None
     user_type_fixed: UserType | None = None
     dry_run: bool = False

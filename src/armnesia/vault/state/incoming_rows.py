@@ -8,6 +8,8 @@ from typing import Any
 
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import looks_like_float
+from armnesia.logs import refusals
+from armnesia.logs.columns import Columns
 from armnesia.logs.statements import Reading
 from armnesia.logs.values import arm_of_text
 from armnesia.vault.keys.keyring import Keyring
@@ -62,7 +64,7 @@ class Rows:
 
 
 def read_rows(
-    reading: Reading, actions: Sequence[Hashable], reward_range: tuple[float, float], *, has_ids: bool
+    reading: Reading, columns: Columns, actions: Sequence[Hashable], reward_range: tuple[float, float]
 ) -> Iterator[Rows]:
     """The rows of a reading in chunks, whose sums were checked before."""
     arm_of = arm_of_text(actions)
@@ -71,9 +73,12 @@ def read_rows(
         numbers = [row[-1] for row in chunk]
         ordinals: Sequence[int] = [0] * len(chunk)
         if max(numbers) > 1:
+            if columns.id is not None and columns.id == columns.user:
+                first = next(row for row in chunk if row[-1] > 1)
+                raise refusals.repeated_user_ids(columns.described("id"), first[0])
             chunk = [row for row in chunk for _ in range(row[-1])]
             ordinals = list(chain.from_iterable(map(range, numbers)))
-        yield _checked(chunk, ordinals, arm_of, has_ids=has_ids)
+        yield _checked(chunk, ordinals, arm_of, has_ids=columns.id is not None)
 
 
 def _checked(

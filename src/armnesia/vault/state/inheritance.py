@@ -33,7 +33,6 @@ class Inheritance:
     keyring: Keyring
     """The keys of the old vault that were in use."""
     user_type: UserType | None
-    plain_decimals: bool
     suppressed: Suppressed
     predecessors: tuple[PublicKeys, ...]
     """The public keys and the heads of the vaults before, the old vault last."""
@@ -50,26 +49,15 @@ class Inheritance:
         return cls(
             replace(transaction.keyring, rotated_below=None),
             state.configuration.user_type,
-            state.configuration.plain_decimals,
             SuppressionList.read(transaction).digests,
             (*read_predecessors(transaction), read_public_keys(connection, transaction)),
         )
 
     def configuration(self, configuration: Configuration) -> Configuration:
-        """The configuration with the old vault's user type; refuse another, whose spellings differ.
-
-        The text of decimals is that of the old vault, too: people were forgotten by it.
-        """
-        configuration = replace(configuration, plain_decimals=self.plain_decimals, checked=True)
+        """The configuration with the old vault's user type; refuse another, whose spellings differ."""
         declared = configuration.user_type
         if self.user_type is None:
-            # Names that were forgotten before a type was fixed are spelled as both other types spell them.
-            if declared is UserType.EXACT and self.suppressed["user"]:
-                raise VaultError(
-                    "people were forgotten in the old vault before it had a user type, by names that have"
-                    " other spellings: user_type must be integer or text, or not be given; got exact"
-                )
-            return configuration
+            return configuration  # names that were forgotten before are spelled as both types spell them
         if declared not in (None, self.user_type):
             raise VaultError(
                 f"people are named as {self.user_type} in the old vault, and in another type forgotten people"
