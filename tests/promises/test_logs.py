@@ -132,14 +132,12 @@ def test_a_vault_is_made_like_a_log(tmp_path: Path) -> None:
     assert proposed["configuration"]["actions"] == ["A", "B"]
 
 
-@pytest.mark.xfail(strict=True, reason="a vault does not keep the mapping of its columns yet")
 def test_the_next_file_needs_no_column_options(tmp_path: Path) -> None:
     vault = driven("sqlite", tmp_path)
     vault.add(ROWS[:25])
     assert vault.run("ingest", vault.log(ROWS))["added"] == 25
 
 
-@pytest.mark.xfail(strict=True, reason="a semicolon is not found yet, and there is no --delimiter")
 def test_a_file_with_semicolons_is_read_or_the_sentence_says_how(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "log.csv", ROWS)
     path.write_text(path.read_text().replace(",", ";"))

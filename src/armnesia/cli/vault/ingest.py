@@ -64,13 +64,6 @@ def ingest(
             "--other-ids", help="Earlier rows had ids and these have none, or the reverse; all are new."
         ),
     ] = False,
-    other_rows: Annotated[
-        bool,
-        typer.Option(
-            "--other-rows",
-            help="External vault: files that look like copies of counted ones have other rows.",
-        ),
-    ] = False,
     replace: Annotated[
         bool,
         typer.Option(
@@ -113,7 +106,6 @@ def ingest(
                 no_user=no_user,
                 other_columns=other_columns,
                 other_ids=other_ids,
-                other_rows=other_rows,
                 replace=replace,
                 dry_run=dry_run,
                 progress=progress,
