@@ -19,6 +19,7 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it starts faster
     "spark.sql.session.timeZone": "America/New_York",  # texts must not depend on it
 }
 

@@ -79,7 +79,7 @@ class SparkColumn(Column):
         if self.type in _FLOATS:
             whole = f"{self.sql} = rint({self.sql}) AND abs({self.sql}) < {2**53}"
             return (
-                f"CASE WHEN isnan({self.sql}) THEN NULL"
+                f"CASE WHEN {self.sql} IS NULL OR isnan({self.sql}) THEN NULL"
                 f" WHEN {whole} THEN CAST(CAST({self.sql} AS BIGINT) AS STRING)"
                 f" ELSE {_REPR}(CAST({self.sql} AS DOUBLE)) END"
             )

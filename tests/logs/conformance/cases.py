@@ -448,6 +448,7 @@ def _cases() -> list[Case]:
             {
                 **ARRAYS_HAVE_NO_NAMES,
                 **each(("SQLite table", "Delta"), not_applicable("names of columns ignore case there")),
+                "Spark": refused("spark.sql.caseSensitive"),
             },
             roles=("action", "reward", "USER"),
         ),

@@ -291,6 +291,4 @@ KINDS: dict[str, Callable[[Rows, Place], Stored]] = {
     "PostgreSQL table": _postgres,
     "Spark": _spark,
 }
-IN_MEMORY = ("arrays", "mapping", "pandas", "polars", "Arrow")
-"""Labels stay Python values there, and are compared as such."""
 PARQUET = ("Parquet file", "Parquet folder", "partitioned folder", "glob")

@@ -22,10 +22,6 @@ COVERED = {
     "pandas": "polars",
 }
 """Kinds whose cells are slow tests where another kind has the same case."""
-NOT_YET_BY_SPARK = {
-    "users: integers around 2^63": "the least integer of 64 bits is not found",
-    "a column of another case": "the refusal does not name the column",
-}
 GUARDS: dict[str, tuple[str, ...]] = {
     "numeric NaN and ±Infinity of PostgreSQL arrive as 0": (
         "PostgreSQL: numeric NaN as a reward",
@@ -124,8 +120,6 @@ def cells() -> list[Any]:
                 marks = list(OF_SPARK) if kind == "Spark" else []
                 if TABLE[case.name].get(COVERED.get(kind, "")) == TABLE[case.name][kind]:
                     marks.append(pytest.mark.slow)
-                if kind == "Spark" and case.name in NOT_YET_BY_SPARK:
-                    marks.append(pytest.mark.xfail(strict=True, reason=NOT_YET_BY_SPARK[case.name]))
                 if kind in case.wrong:
                     marks.append(pytest.mark.xfail(strict=True, reason=case.wrong[kind]))
                 found.append(pytest.param(case, kind, id=f"{case.name}-{kind}", marks=marks))
