@@ -140,10 +140,6 @@ class LostSourceError(UnreadableSourceError):
     """A source that may be gone, or at another place."""
 
 
-class UnfinishedErasureError(SourceError):
-    """A source where an erasure of rows is under way, or was interrupted."""
-
-
 class PolicyError(VaultError):
     """A request that the policy of the vault does not allow. Nothing was changed."""
 

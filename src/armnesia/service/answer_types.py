@@ -182,7 +182,6 @@ class SourceErasure(TypedDict):
     number: int
     state: str
     pending: int
-    interrupted: bool
     entry: int | None
     remains: list[str]
     due: str | None
@@ -223,8 +222,6 @@ class SourcesDue(TypedDict):
     """Sources whose files or earlier versions still hold rows."""
     purge_from: str | None
     """From when on their retention allows to purge them all."""
-    unfinished: list[int]
-    """Sources where an erasure is under way, or was interrupted."""
 
 
 class Verified(TypedDict):

@@ -29,7 +29,6 @@ from armnesia.core.errors import (
     SimilarNameError,
     SourceError,
     UndeclaredActionError,
-    UnfinishedErasureError,
     UnfinishedError,
     UnknownEntryError,
     UnpinnedError,
@@ -74,8 +73,8 @@ KINDS = {
     "key-in-use": Kind(409, "A request with the same Idempotency-Key is being answered.", 1),
     "changed-source": Kind(
         409,
-        "A source of the vault has changed since it was counted: run armnesia ingest with it; nothing was"
-        " changed.",
+        "A source of the vault has changed since it was counted, and a preview counts nothing again: run"
+        " armnesia ingest with it; nothing was changed.",
     ),
     "unreadable-source": Kind(
         409,
@@ -84,8 +83,7 @@ KINDS = {
     ),
     "unfinished-erasure": Kind(
         409,
-        "An erasure at a source of the vault is under way, or was interrupted: try again later, or finish it"
-        " by armnesia erase.",
+        "Rows were not erased at every source of the vault: armnesia erase says why, and does the rest.",
     ),
     "cancelled": Kind(
         409, "The request with this id was cancelled, and nothing will be done; send a new one by another id."
@@ -176,7 +174,6 @@ _BY_CLASS: Mapping[type[ArmnesiaError], str] = {
     ChangedSourceError: "changed-source",
     OutdatedSourceError: "changed-source",
     UnreadableSourceError: "unreadable-source",
-    UnfinishedErasureError: "unfinished-erasure",
     UnfinishedError: "unfinished-erasure",
     UndeclaredActionError: "undeclared-action",
     ImpossibleDeletionError: "refused-by-vault",

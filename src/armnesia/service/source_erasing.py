@@ -12,12 +12,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError
-from armnesia.vault.ledger.source_claim import SourceState
 from armnesia.service.answer_types import SourcesDue
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
 from armnesia.vault import EXTERNAL, Vault
 from armnesia.vault.keys.canonical_json import time_text, utc_now
+from armnesia.vault.ledger.source_claim import SourceState
 
 
 @dataclass
@@ -88,7 +88,6 @@ def sources_due(vault: Vault) -> SourcesDue | None:
         "erasures_due": found.pending,
         "purges_due": found.purges_pending,
         "purge_from": time_text(max(waits)) if waits else None,
-        "unfinished": [each.number for each in found.sources if each.interrupted],
     }
 
 

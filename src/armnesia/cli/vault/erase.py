@@ -11,9 +11,7 @@ from armnesia.cli.output import print_result, table
 from armnesia.cli.vault.options import IgnoreRetention, Purge, VaultOptions, with_vault_options
 from armnesia.core.errors import InvalidInputError, PartlyErasedError
 from armnesia.core.messages import counted
-from armnesia.vault import OPERATOR_ONLY, ErasurePreview, SourceErasure, SourceErasures
-
-_LONGEST_IN_A_LINE = 22
+from armnesia.vault import OPERATOR_ONLY, ErasurePreview, SourceErasures
 
 
 @with_vault_options
@@ -32,7 +30,7 @@ def erase(
 ) -> None:
     """Delete rows of forgotten people at their sources.
 
-    The vault must be created with --may-erase-at-source. An erasure that was interrupted is finished.
+    The vault must be created with --may-erase-at-source. After an interruption, run it again.
     """
     if (status or dry_run) and (purge or ignore_retention or (status and dry_run)):
         others = "--dry-run, --purge and --ignore-retention" if status else "--purge and --ignore-retention"
@@ -53,7 +51,7 @@ def erase(
                 raise
             except KeyboardInterrupt:
                 raise Interrupted(
-                    "interrupted; run armnesia erase again with the same options, which finishes it"
+                    "interrupted; run armnesia erase again with the same options, which does the rest"
                 ) from None
     is_claim = status and found.sources
     notes = ["This is what the ledger says: armnesia verify looks at the sources."] if is_claim else []
@@ -62,9 +60,9 @@ def erase(
 
 def print_erasures(found: SourceErasures, as_json: bool, *notes: str) -> None:
     """How far each source is, what was deleted there, and what is left to do."""
-    columns = ["source", "state", "requests since", "versions", "purge from"]
+    columns = ["source", "state", "requests since", "at version", "purge from"]
     rows = [
-        [each.number, _state(each), each.pending, _versions(each), _minute(each.due)]
+        [each.number, each.state, each.pending, each.version or "", _minute(each.due)]
         for each in found.sources
     ]
     shown: list[Any] = [f"Source {each.number}: {each.name}" for each in found.sources]
@@ -73,11 +71,11 @@ def print_erasures(found: SourceErasures, as_json: bool, *notes: str) -> None:
 
 
 def _print_preview(found: ErasurePreview, as_json: bool) -> None:
-    """How many rows an erasure would delete, and in how many files."""
-    rows = [[each.number, each.rows, "" if each.files is None else each.files] for each in found.sources]
+    """How many rows an erasure would delete."""
+    rows = [[each.number, each.rows] for each in found.sources]
     shown: list[Any] = [f"Source {each.number}: {each.name}" for each in found.sources]
     shown.append(
-        table("Would be deleted", ["source", "rows of forgotten people or records", "in files"], rows)
+        table("Would be deleted", ["source", "rows of forgotten people or records"], rows)
         if rows
         else "No source is counted."
     )
@@ -88,25 +86,8 @@ def deleted_lines(found: SourceErasures) -> list[str]:
     """How many rows were deleted just now, for the screen."""
     if found.deleted is None:
         return []
-    lines = []
-    for each in found.deleted:
-        rows = "the rows of an erasure that was interrupted"
-        if each.rows is not None:
-            rows = counted(each.rows, "row")
-        files = "" if each.files is None else f"; {counted(each.files, 'file')} written again"
-        lines.append(f"Deleted at source {each.number}: {rows}{files}.")
+    lines = [f"Deleted at source {each.number}: {counted(each.rows, 'row')}." for each in found.deleted]
     return lines or ["No row had to be deleted."]
-
-
-def _state(each: SourceErasure) -> str:
-    return f"{each.state}, an erasure is not finished" if each.interrupted else each.state
-
-
-def _versions(each: SourceErasure) -> str:
-    if each.after is None:
-        return ""
-    versions = f"{each.before} to {each.after}"
-    return versions if len(versions) <= _LONGEST_IN_A_LINE else f"{each.before}\nto {each.after}"
 
 
 def _minute(due: str | None) -> str:

@@ -32,7 +32,7 @@ from armnesia.core.errors import (
 from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed, system_failure
 from armnesia.unlearners import UNLEARNERS, JointRelease
-from armnesia.vault import EXTERNAL, SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
+from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
 from armnesia.vault.ledger.certificate_text import LATER_ROWS, SEARCHED
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
@@ -40,14 +40,6 @@ _LEAST_SHOWN = 0.0005
 _WITHOUT_USER = "The vault also holds rows without a user, and cannot tell whose they are"
 _BY_THEIR_IDS = ": if rows of this request are among them, forget them by their ids (--records)."
 _WITHOUT_IDS = ": rows of this request that are among them cannot be named, because they have no ids."
-_VOUCHED = (
-    "The given rows would count as all rows of this request: the operator vouches for it, and the certificate"
-    " would say so."
-)
-_GIVEN = "The rows were given, not looked up at the sources: run armnesia verify, which compares them."
-_NOT_LOOKED_AT = (
-    "Rows that came to the sources since they were ingested were not looked at: run armnesia ingest."
-)
 _UNCHANGED = "nothing was changed"
 _NOTHING_HELD = "Nothing is held: the vault has no record of this request."
 
@@ -65,13 +57,6 @@ def forget(
             "--exactly", help="Accept names without rows, though the vault has rows of similar ones."
         ),
     ] = False,
-    rows: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOG",
-            help="Their rows as another system found them, for an external vault: it reads no source then.",
-        ),
-    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     erase_at_source: Annotated[
         bool,
@@ -110,7 +95,6 @@ def forget(
         "delta": delta,
         "unlearner_options": parameters or None,
         "exactly": exactly,
-        "rows": rows,
     }
     if dry_run and erase_at_source:
         raise InvalidInputError("--dry-run changes nothing, so that --erase-at-source has nothing to erase")
@@ -141,7 +125,7 @@ def forget(
                 print_erasures(error.erasures, as_json)
                 raise
             also_held = _also_held(vault, named)
-            left = _hints(vault, done, also_held, given=rows is not None)
+            left = _hints(vault, done, also_held)
             may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
         _warn_of_unknown_ids(done, named)
         if certificate is not None:
@@ -196,7 +180,6 @@ def _print_preview(vault: Vault, named: Mapping[str, Any], answer: Mapping[str, 
     _warn_of_unknown_ids(found, named)
     also_held = _also_held(vault, named)
     hints = _hints(vault, found, also_held)
-    hints += [_VOUCHED] if answer["rows"] else []
     print_result(lambda: {**found.to_dict(), "also_held": also_held}, as_json, *_preview_lines(found), *hints)
 
 
@@ -218,20 +201,14 @@ def _also_held(vault: Vault, named: Mapping[str, Any]) -> list[str] | None:
     return None if held is None else list(held)
 
 
-def _hints(
-    vault: Vault, found: Forgotten | Preview, also_held: Sequence[str] | None, *, given: bool = False
-) -> list[str]:
+def _hints(vault: Vault, found: Forgotten | Preview, also_held: Sequence[str] | None) -> list[str]:
     """What was deleted and remains at the sources, and where rows may be that were not found."""
     lines = []
     if isinstance(found, Forgotten) and found.deleted_at_source is not None:
         erasures = replace(vault.source_erasures(), deleted=found.deleted_at_source)
         lines += [*deleted_lines(erasures), *purge_lines(erasures), *remains_lines(erasures)]
-    if given and not found.repeated:
-        lines.append(_GIVEN)
-    has_erased = isinstance(found, Forgotten) and found.deleted_at_source is not None  # wherever rows were
-    is_without = found.held < found.named and not found.repeated
-    if is_without and not has_erased and vault.configuration.mode == EXTERNAL:
-        lines.append(_NOT_LOOKED_AT)
+    if isinstance(found, Forgotten) and found.recounted_because is not None:
+        lines.append(f"All sources were counted again first: {found.recounted_because}")
     if found.may_be_without_user:
         lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.may_have_ids else _WITHOUT_IDS))
     if also_held:

@@ -102,8 +102,7 @@ def _left_out(found: Status) -> str:
 def _described(source: HeldSource) -> str:
     """The name of a source in a line of its own, to be copied, and how it is read."""
     columns = [f"{role} {name}" for role, name in source.columns.items() if name is not None]
-    order = [] if source.ordered_by is None else [f"ordered by {source.ordered_by}"]
-    lines = [", ".join(columns), *(f"where {condition}" for condition in source.where), *order]
+    lines = [", ".join(columns), *(f"where {condition}" for condition in source.where)]
     if source.recount:
         lines.append(f"to be counted again: {source.recount}")
     return "\n    ".join([f"  {source.name}", *lines])

@@ -17,7 +17,7 @@ from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import Role, Vault
 
 router = APIRouter(tags=["erasures"], route_class=Route)
-_SHOWN = ("number", "state", "pending", "interrupted", "entry", "remains", "due", "purge_pending")
+_SHOWN = ("number", "state", "pending", "entry", "remains", "due", "purge_pending")
 """Of a source: not where it is."""
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from armnesia.core.messages import all_of, counted
+from armnesia.core.messages import counted
 from armnesia.service.answer_types import SourcesDue
 from armnesia.service.api.health import health_facts
 from armnesia.service.pages.routing import PageRoute, needs
@@ -91,12 +91,6 @@ def _sources(due: SourcesDue | None) -> list[Finding]:
     if due is None:
         return []
     number = counted(due["erasures_due"], "request")
-    if due["unfinished"]:
-        sentence = (
-            f"At source {all_of(map(str, due['unfinished']))} an erasure is under way, or was interrupted; as"
-            " long as rows are half erased nobody can be forgotten: armnesia erase finishes it."
-        )
-        return [Finding("Sources", "bad", sentence)]
     if due["erasures_due"] and not due["may_erase"]:
         sentence = (
             f"Rows of {number} may still lie at their source, where this vault may not erase them: erase them"

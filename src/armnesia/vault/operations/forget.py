@@ -282,6 +282,7 @@ def _forgotten(
         erasure_steps=None if erased else connection.database.erasure_steps,
         fallback_because=deletion.outcome.fallback_because,
         may_be_without_user=deletion.may_be_without_user,
+        recounted_because=deletion.recounted_because,
         successors=answered.before.configuration.successors,
     )
 
@@ -328,6 +329,7 @@ class _Deletion(NamedTuple):
     """Those that were touched; None in a vault without key columns."""
     draft: CertificateDraft
     opening: Mapping[str, Any] | None
+    recounted_because: str | None
 
 
 def _delete_and_store(
@@ -363,7 +365,9 @@ def _delete_and_store(
         owners = target.row_keys(transaction.keyring)
         records.confirm_nobody(transaction, [owner for owner in owners if owner not in deleted.held])
     unknown = some_not_held and records.some_without_user(transaction.session, lookup)
-    return _Deletion(deleted, request, outcome, unknown, decisions, draft, opening)
+    update = None if lookup is None else lookup.update
+    because = None if update is None else update.because
+    return _Deletion(deleted, request, outcome, unknown, decisions, draft, opening, because)
 
 
 def _store(

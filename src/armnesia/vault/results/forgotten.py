@@ -63,6 +63,8 @@ class Forgotten:
     """The vaults that succeeded this one: they know nothing of this request, so forget there as well."""
     deleted_at_source: tuple[RowsAtSource, ...] | None = None
     """What an erasure with the request has deleted at the sources; None without one."""
+    recounted_because: str | None = None
+    """Why all sources of an external vault were counted again first; None if they were not."""
 
     @property
     def records(self) -> int:
@@ -99,6 +101,7 @@ class Forgotten:
             "not_searched_because": self.not_searched_because,
             "fallback_because": self.fallback_because,
             "may_be_without_user": self.may_be_without_user,
+            "recounted_because": self.recounted_because,
             **({"successors": list(self.successors)} if self.successors else {}),
             **({} if self.deleted_at_source is None else {"deleted_at_source": self._deleted_at_source()}),
             "certificate": self.certificate.to_dict(),

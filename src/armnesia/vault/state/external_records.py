@@ -3,7 +3,7 @@
 It holds statistics, and of each source the version that was counted. People are looked up at the sources.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import ClassVar
