@@ -106,7 +106,7 @@ class Iceberg(Lake):
 
 
 class Sqlite(Lake):
-    options = ("--table", "clicks", "--ordered-by", "number")
+    options = ("--table", "clicks")
 
     @property
     def source(self) -> str:
@@ -129,7 +129,7 @@ class Postgres(Lake):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.schema = fresh_schema()
-        self.options = ("--table", f"{self.schema}.clicks", "--ordered-by", "number")
+        self.options = ("--table", f"{self.schema}.clicks")
         typed = "event text, person text, arm text, reward float8, country text"
         with self.connected() as database:
             database.execute(f"CREATE SCHEMA {self.schema}")
