@@ -1,8 +1,8 @@
 """DuckDB behind two functions: one runs a statement, one streams its rows; errors are one sentence.
 
-All readings of a process share one database in memory. SQLite files are read by the same database in a child
-process: a second SQLite library in this one would drop the locks that Python's has on them, because locks of
-POSIX belong to processes.
+All readings of a process share one database in memory. SQLite files are read by a child process: a second
+SQLite library in this one would drop the locks that Python's has on them, because locks of POSIX belong to
+processes.
 """
 
 import atexit
@@ -12,11 +12,11 @@ import os
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -240,10 +240,13 @@ def _reason(message: str) -> str:
 
 
 class ChildConnection:
-    """The same in a child process, which ends with this one."""
+    """The same in a child process, which begins with the first statement and ends with the reading."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, extension: str, statements: Sequence[str]) -> None:
         self._source, self.server = source, ""
+        self._first = [("load", extension), *(("rows", each) for each in statements)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_answering = False
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a statement and give all rows."""
@@ -251,69 +254,82 @@ class ChildConnection:
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces."""
-        yield from _child_of(os.getpid()).answers((self._source, "stream", sql, parameters))
+        if self._process is None:
+            self._process = self._started()
+            for request in self._first:
+                yield from self._answers(request)
+        yield from self._answers(("stream", sql, parameters))
 
-    def load(self, extension: str) -> None:
-        """Load an extension."""
-        for _ in _child_of(os.getpid()).answers((self._source, "load", extension)):
-            pass
-
-
-class _Child:
-    """A process that runs statements one after another, and its pipes."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, "-c", "from armnesia.logs.engine import serve; serve()"]
-        # Not Ctrl-C: the parent ends the child by closing its pipe.
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    def _started(self) -> "subprocess.Popen[bytes]":
+        code = "import json, sys; sys.path = json.loads(sys.argv[1])\nfrom armnesia.logs.engine import serve; serve()"
+        # A session of its own: Ctrl-C is for the parent, which then ends the child.
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
-        self._one = threading.Lock()
+        self._send(process, self._source)
+        return process
 
-    def answers(self, request: tuple[Any, ...]) -> Iterator[list[Row]]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with self._one:
-            complete = False
-            try:
-                pickle.dump(request, self._process.stdin)
-                self._process.stdin.flush()
-                while (answer := pickle.load(self._process.stdout)) is not None:  # noqa: S301 (our own child)
-                    if isinstance(answer, Exception):
-                        complete = True
-                        raise answer
-                    yield answer
-                complete = True
-            finally:
-                if not complete:  # what is left in the pipe would be taken for the next answer
-                    self._process.kill()
-                    self._process.wait()
-                    _child_of.cache_clear()
+    def _send(self, process: "subprocess.Popen[bytes]", request: Any) -> None:
+        assert process.stdin is not None
+        try:
+            pickle.dump(request, process.stdin)
+            process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
 
+    def _answers(self, request: tuple[Any, ...]) -> Iterator[list[Row]]:
+        assert self._process is not None
+        while self._is_answering:  # what an earlier statement was not asked for
+            self._answer(self._process)
+        self._send(self._process, request)
+        self._is_answering = True
+        while piece := self._answer(self._process):
+            yield piece
 
-@cache
-def _child_of(process: int) -> _Child:
-    return _Child()
+    def _answer(self, process: "subprocess.Popen[bytes]") -> list[Row] | None:
+        assert process.stdout is not None
+        try:
+            answer = pickle.load(process.stdout)  # noqa: S301 (our own child)
+        except (EOFError, pickle.UnpicklingError):
+            self._is_answering = False
+            raise self._ended() from None
+        self._is_answering = isinstance(answer, list)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, list) else None
+
+    def _ended(self) -> InvalidLogError:
+        return InvalidLogError(
+            f"source {self._source!r} cannot be read: the process that reads it has ended; there may be not"
+            " enough memory"
+        )
+
+    def close(self) -> None:
+        """End the child, whatever it is doing."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.communicate()
 
 
 def serve() -> None:
     """Answer the requests of a parent process until it ends: what runs in the child."""
     requests: IO[bytes] = sys.stdin.buffer
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
-    while True:
-        try:
-            source, method, *arguments = pickle.load(requests)  # noqa: S301 (our own parent)
-        except EOFError:
-            return
-        try:
-            with connected(source) as connection:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that files of the reading are removed
+    # Raised when the parent has ended, is gone, or does not listen any more.
+    with suppress(EOFError, KeyboardInterrupt, BrokenPipeError), connected(pickle.load(requests)) as connection:  # noqa: S301
+        while True:
+            method, *arguments = pickle.load(requests)  # noqa: S301 (our own parent)
+            last: Exception | None = None
+            try:
                 for piece in getattr(connection, method)(*arguments) or ():
                     pickle.dump(piece, answers)
-            last: Exception | None = None
-        except Exception as error:  # noqa: BLE001 (the parent raises it)
-            last = error
-        if last is not None:
+            except Exception as error:  # noqa: BLE001 (the parent raises it)
+                last = error
             pickle.dump(last, answers)
-        else:
-            pickle.dump(None, answers)
-        answers.flush()
+            answers.flush()
+    with suppress(BrokenPipeError):
+        answers.close()

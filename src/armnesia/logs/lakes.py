@@ -4,18 +4,22 @@ The table's own library tells which version is the last when a source is opened:
 pyiceberg. From then on this version is read, by DuckDB's extensions, whatever happens to the table.
 """
 
+import glob
 import gzip
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnknownCatalogError
+from armnesia.core.messages import listed
 from armnesia.core.urls import may_hold_password, redacted
 from armnesia.logs.columns import Columns
-from armnesia.logs.engine import Connection
+from armnesia.logs.engine import Connection, DuckDBConnection, connected
+from armnesia.logs.files import misled_columns
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, quoted
 from armnesia.logs.stores import is_remote, reach
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
 
 METADATA_FILE = ".metadata.json"
+_MAPPING = "delta.columnMapping"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,32 +40,39 @@ class LakeSource(Source):
     state: Mapping[str, Any] = field(default_factory=dict)
     """What `version` gives."""
     options: str = ""
-    """How the extension is told which version to read."""
+    """How the extension is told which version to read, and how."""
     stored: Mapping[str, Column] = field(default_factory=dict)
     kind: ClassVar[str]
     extensions: ClassVar[tuple[str, ...]]
 
+    @contextmanager
+    def connection(self) -> Iterator[DuckDBConnection]:
+        """A connection that reads this kind of tables, where this one is."""
+        with connected(self.location) as connection:
+            reach(connection, self.place)
+            for extension in self.extensions:
+                connection.load(extension)
+            yield connection
+
     def scan(self, connection: Connection) -> Scan:
         """The columns of the table at its version."""
-        reach(connection, self.place)
-        for extension in self.extensions:
-            connection.load(extension)
         # Bounds in a file leave NaN out; DuckDB would conclude that there is none.
-        table = f"{self.kind}_scan({_literal(self.place)}, can_have_nan = true{self.options})"
-        columns = self.stored
-        if not columns:
-            described = connection.rows(f"DESCRIBE SELECT * FROM {table}")
-            columns = {name: Column(quoted(name), type_) for name, type_, *_ in described}
-        return Scan(table, columns)
+        return Scan(f"{self.kind}_scan({_literal(self.place)}, can_have_nan = true{self.options})", self.stored)
 
     def version(self) -> Version:
         """Which table it is, and which version of it."""
         return self.state
 
-    def _described(self) -> "LakeSource":
-        """The same source with its columns, which are looked up once."""
-        with self.connection() as connection:
-            return replace(self, stored=self.scan(connection).columns)
+    def _with_columns(self, connection: Connection, files: Sequence[str]) -> Self:
+        """The same source with its columns; `files` are those with its rows."""
+        described = connection.rows(f"DESCRIBE SELECT * FROM {self.scan(connection).table}")
+        misled = misled_columns(connection, files) if files else set()
+        # Files may know a column by another name, so that no column of text is trusted if one misleads.
+        columns = {name: Column(quoted(name), type_, misleads=bool(misled)) for name, type_, *_ in described}
+        return replace(self, stored=columns)
+
+    def _refused(self, reason: str) -> InvalidLogError:
+        return InvalidLogError(f"source {self.location!r} cannot be read: {reason}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +86,56 @@ class DeltaSource(LakeSource):
     def at(cls, location: Any, columns: Columns, table: str | None) -> "DeltaSource":
         """The table in a folder."""
         place = _place(location, "delta:")
-        location = f"delta:{place}"
-        opened = _delta_table(location, place)
-        version, metadata = int(opened.version()), opened.metadata()
-        state = {"table": str(metadata.id), "version": version}
-        made = cls(location, columns, place=place, state=state, options=f", version = {version}")
-        return made._described()
+        opened = _delta_table(f"delta:{place}", place)
+        number, metadata = int(opened.version()), opened.metadata()
+        state = {"table": str(metadata.id), "version": number}
+        made = cls(f"delta:{place}", columns, place=place, state=state, options=f", version = {number}")
+        with made.connection() as connection:
+            files = made._files(connection, opened)
+            if metadata.configuration.get(f"{_MAPPING}.mode") == "id":
+                made._check_names(connection, files, json.loads(opened.schema().to_json())["fields"])
+            made = made._with_columns(connection, files)
+        for name in metadata.partition_columns:
+            if made.stored[name].type == "BLOB":  # whose bytes DuckDB takes for text
+                made = replace(made, stored={**made.stored, name: Column("NULL", "bytes in a partition")})
+        return made
+
+    def _files(self, connection: Connection, opened: Any) -> list[str]:
+        """The files of the version; refuse a table that DuckDB cannot read, or whose files are gone."""
+        sql = f"SELECT data_file FROM delta_list_files({_literal(self.place)}{self.options})"
+        try:
+            files = [path for (path,) in connection.rows(sql)]
+        except InvalidLogError:
+            protocol = opened.protocol()
+            features = listed(protocol.reader_features or ["none"])
+            raise self._refused(
+                f"DuckDB knows no such table; it needs version {protocol.min_reader_version} of the reader"
+                f" protocol, and its features are {features}"
+            ) from None
+        gone = [path for path in files if not is_remote(path) and not os.path.exists(path)]
+        if gone:
+            raise self._refused(
+                f"its file {gone[0]!r} is not there; DuckDB also looks in the wrong place if the name of a"
+                " folder ends in a letter beyond ASCII"
+            )
+        return files
+
+    def _check_names(self, connection: Connection, files: Sequence[str], fields: Sequence[Any]) -> None:
+        """Refuse files that know a column by its number only: DuckDB would find no values in it."""
+        if not files:
+            return
+        mapped = [each["metadata"] for each in fields]
+        numbers = {str(each[f"{_MAPPING}.id"]): each[f"{_MAPPING}.physicalName"] for each in mapped}
+        pairs = [json.dumps(pair) for pair in numbers.items()]
+        sql = (
+            "SELECT 1 FROM parquet_schema($files) AS f JOIN (SELECT unnest($pairs)::JSON AS pair)"
+            " ON f.field_id = (pair->>0)::BIGINT AND f.name <> (pair->>1) LIMIT 1"
+        )
+        if connection.rows(sql, {"files": list(map(glob.escape, files)), "pairs": pairs}):
+            raise self._refused(
+                "its columns are mapped by id, and files have them under other names, where DuckDB finds no"
+                " values: write the table anew, or map its columns by name"
+            )
 
     def eraser(self) -> "Eraser":
         """What deletes rows of the table."""
@@ -97,35 +153,45 @@ class IcebergSource(LakeSource):
 
     @classmethod
     def at(cls, location: Any, columns: Columns, table: str | None) -> "IcebergSource":
-        """The table of a catalog, or one version of it for good."""
+        """The table of a catalog as it is now, or one version of a table for good."""
         if location.endswith(METADATA_FILE):
             place = _place(location, "iceberg:")
             location = f"iceberg:{place}"
         else:
-            place = _plain(_iceberg_table(location).metadata_location)
+            place = _local(_iceberg_table(location).metadata_location)
         made = cls(location, columns, place=place)
         with made.connection() as connection:
-            reach(connection, place)
             metadata, is_packed = made._metadata(connection)
-        state = {
-            "table": metadata["table-uuid"],
-            "snapshot": metadata.get("current-snapshot-id"),
-            "schema": metadata.get("current-schema-id"),
-        }
-        packed = ", metadata_compression_codec = 'gzip'" if is_packed else ""
-        return replace(made, state=state, options=packed)._described()
+            names = {"table": "table-uuid", "snapshot": "current-snapshot-id", "schema": "current-schema-id"}
+            state = {name: metadata.get(key) for name, key in names.items()}
+            packed = ", metadata_compression_codec = 'gzip'" if is_packed else ""
+            made = replace(made, state=state, options=packed)
+            return made._with_columns(connection, made._files(connection))
 
     def _metadata(self, connection: Connection) -> tuple[dict[str, Any], bool]:
         """What the file of metadata says, and whether it is compressed."""
-        ((data,),) = connection.rows(f"SELECT content FROM read_blob({_literal(self.place)})")
+        ((data,),) = connection.rows(f"SELECT content FROM read_blob({_literal(glob.escape(self.place))})")
         is_packed = data[:2] == b"\x1f\x8b"
         try:
-            found = json.loads(gzip.decompress(data) if is_packed else data)
-            return dict(found), is_packed
-        except ValueError:
-            raise InvalidLogError(
-                f"source {self.location!r} cannot be read: its metadata is no JSON"
-            ) from None
+            return dict(json.loads(gzip.decompress(data) if is_packed else data)), is_packed
+        except (OSError, ValueError):
+            raise self._refused("its metadata is no JSON") from None
+
+    def _files(self, connection: Connection) -> list[str]:
+        """The files with rows; refuse what DuckDB reads wrongly."""
+        sql = (
+            f"SELECT file_path, content, file_format FROM iceberg_metadata({_literal(self.place)}"
+            f"{self.options}) WHERE status <> 'DELETED'"
+        )
+        files = []
+        for path, content, format_ in connection.rows(sql):
+            if content == "EQUALITY_DELETES":  # DuckDB deletes rows without a value too
+                raise self._refused("it has equality deletes, which are not supported; compact it first")
+            if content == "EXISTING":
+                files.append(_local(path))
+                if format_ != "PARQUET":
+                    raise self._refused(f"its files must be Parquet; {path!r} is {format_}")
+        return files
 
     def eraser(self) -> "Eraser":
         """What deletes rows of the table."""
@@ -153,10 +219,10 @@ def _place(name: str, scheme: str) -> str:
     return place if is_remote(place) else os.path.abspath(os.path.expanduser(place))
 
 
-def _plain(uri: str) -> str:
+def _local(uri: str) -> str:
     """A path on this machine without a scheme; any other URL as it is.
 
-    >>> _plain("file:///logs/a%20b"), _plain("file:/logs/a"), _plain("s3://logs/a")
+    >>> _local("file:///logs/a%20b"), _local("file:/logs/a"), _local("s3://logs/a")
     ('/logs/a%20b', '/logs/a', 's3://logs/a')
     """
     return uri.removeprefix("file://") if uri.startswith("file://") else uri.removeprefix("file:")

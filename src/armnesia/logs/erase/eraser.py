@@ -6,7 +6,7 @@ is planned or stored. A new kind of source has one subclass with `deleted` and, 
 
 from abc import ABC, abstractmethod
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.logs.source import Source
@@ -90,11 +90,23 @@ def not_erased(place: str, reason: str) -> InvalidLogError:
     return InvalidLogError(f"rows of {place!r} cannot be erased: {reason}")
 
 
-def rows_of_others(source: Source, people: Chosen) -> tuple[int, int]:
-    """The number of the rows of everybody else, and a check-sum of all their columns, in any order."""
+class Contents(NamedTuple):
+    """The rows of a source, of some people and of all others."""
+
+    of_people: int
+    others: tuple[int, int]
+    """Their number, and a check-sum of all their columns, in any order."""
+
+
+def contents_of(source: Source, people: Chosen) -> Contents:
+    """Count the rows of a source, and add their digests up."""
     with source.connection() as connection:
         relation = source.relation(connection, {"log_digest": "hash(*COLUMNS(*))"})
         is_chosen, parameters = relation.among(people)
-        sql = f"SELECT count(*), sum(log_digest) FROM {relation.table} WHERE NOT coalesce({is_chosen}, false)"
-        ((number, digest),) = connection.rows(sql, {**relation.parameters, **parameters})
-    return int(number), int(digest or 0)
+        sql = (
+            "SELECT count(*) FILTER (is_chosen), count(*) FILTER (NOT is_chosen),"
+            " sum(log_digest) FILTER (NOT is_chosen)"
+            f" FROM (SELECT log_digest, coalesce({is_chosen}, false) AS is_chosen FROM {relation.table})"
+        )
+        ((of_people, others, digest),) = connection.rows(sql, {**relation.parameters, **parameters})
+    return Contents(int(of_people), (int(others), int(digest or 0)))

@@ -21,7 +21,7 @@ from armnesia.core.arrays import IntArray
 from armnesia.core.errors import MissingExtraError, UnsupportedError
 from armnesia.core.files import may_write, stamp_if_there, sync_folder
 from armnesia.core.memory import import_sparing
-from armnesia.logs.erase.eraser import Eraser, not_erased, rows_of_others
+from armnesia.logs.erase.eraser import Contents, Eraser, contents_of, not_erased
 from armnesia.logs.files import FORMATS, SCHEMAS, FileSource, find_files
 from armnesia.logs.statements import Chosen
 
@@ -131,7 +131,9 @@ def _rewritten(source: FileSource, people: Chosen) -> int:
         _write(path, staged, rows)
         _copy_access(path, staged)
         _sync(staged)
-        if rows_of_others(source.with_files([staged]), Chosen()) != rows_of_others(source, people):
+        if contents_of(source.with_files([staged]), people) != Contents(
+            0, contents_of(source, people).others
+        ):
             raise not_erased(path, "the rows of others would not stay the same; the file was not changed")
         # Hadoop keeps check-sums beside a file, and refuses one that they do not fit.
         with suppress(FileNotFoundError):
