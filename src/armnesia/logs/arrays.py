@@ -221,7 +221,9 @@ class ArraySource(Source):
             values = python_values(self._values(condition.column), condition.column)
             held = [condition.is_satisfied(values[row]) for row in rows]
             if None in held:
-                wrong = ((int(row) + 1, values[row]) for row, each in zip(rows, held, strict=True) if each is None)
+                wrong = (
+                    (int(row) + 1, values[row]) for row, each in zip(rows, held, strict=True) if each is None
+                )
                 raise condition.no_numbers((row, label_text(value)) for row, value in wrong)
             rows = rows[np.array(held, dtype=bool)]
         return rows

@@ -90,9 +90,7 @@ class Condition:
                     f" {LONGEST_TEXT:,} bytes; got {shown(value)}"
                 )
             return value
-        number = (
-            number_of(value) if isinstance(value, np.number | np.bool_ | int | float | Decimal) else None
-        )
+        number = number_of(value) if isinstance(value, np.number | np.bool_ | int | float | Decimal) else None
         if number is None or not math.isfinite(number):
             raise InvalidInputError(
                 f"a condition on {self.column!r} must compare with text or a finite number;"

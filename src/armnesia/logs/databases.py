@@ -6,19 +6,18 @@ the columns that are read, and DuckDB looks for people in them.
 
 import os
 import re
-import sqlite3
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
-from armnesia.core.identifiers import LARGEST_EXACT
 from armnesia.core.messages import listed
 from armnesia.core.urls import without_password
+from armnesia.logs.child import ChildConnection
 from armnesia.logs.columns import Columns
-from armnesia.logs.engine import ChildConnection, Connection, connected
+from armnesia.logs.engine import Connection, connected
 from armnesia.logs.source import Scan, Source
 from armnesia.logs.sql import NUMERIC, Column, quoted
 
@@ -100,7 +99,7 @@ class PostgresSource(TableSource):
             elif type_ is None and category in _TEXTS:
                 type_, written = "VARCHAR", f"{written}::text"
             columns[name] = Column(f"c{at}", type_ or shown)
-            at_server[f"c{at}"] = written
+            at_server[f"c{at}"] = f"{written} AS c{at}"
         table = f"postgres_query('{server}', 'SELECT * FROM {where.replace(chr(39), chr(39) * 2)}')"
         return Scan(table, columns, at_server=at_server)
 
@@ -127,12 +126,16 @@ ORDER BY 1
 
 @dataclass(frozen=True, eq=False)
 class SQLiteSource(TableSource):
-    """A table in an SQLite file."""
+    """A table in an SQLite file.
+
+    A column of SQLite may hold values of any type. Where columns are declared, and hold what they are declared
+    to hold, DuckDB reads them itself. Else SQLite writes each value as text, with its type, which takes five
+    times as long.
+    """
 
     path: str = ""
-    checked: dict[str, Column] = field(default_factory=dict)
-    """Columns whose declared type says little, once their values were looked at."""
-    declared: dict[str, str] = field(default_factory=dict)
+    stored: Mapping[str, Column] = field(default_factory=dict)
+    """All columns, as DuckDB reads them; "" is the type of what it does not read as it is."""
 
     @classmethod
     def at(cls, location: Any, columns: Columns, table: str | None) -> "SQLiteSource":
@@ -140,65 +143,61 @@ class SQLiteSource(TableSource):
         if not location.startswith("sqlite:///") or location == "sqlite:///":
             raise InvalidInputError(f"the URL of an SQLite file must be sqlite:///FILE; got {location!r}")
         path = os.path.abspath(os.path.expanduser(location.removeprefix("sqlite:///")))
-        return cls(f"sqlite:///{path}", columns, cls._name(table), path=path)
+        if not os.path.exists(path):
+            raise InvalidLogError(f"source {location!r} cannot be read: there is no such file")
+        name = cls._name(table).removeprefix("main.")
+        return cls(f"sqlite:///{path}", columns, name, path=path)._described()
+
+    def _described(self) -> "SQLiteSource":
+        with self.connection() as connection:
+            tables = self._ask(connection, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
+            if (self.table,) not in tables:
+                raise _no_table(self.location, str(self.table), sorted(name for (name,) in tables))
+            named = _literal(str(self.table))
+            declared = self._ask(
+                connection, f"SELECT name, upper(type) FROM pragma_table_xinfo({named}) WHERE hidden <> 1"
+            )
+            read = {name: type_ for name, type_, *_ in connection.rows(f"DESCRIBE {self._own_table}")}
+        stored = {
+            name: Column(quoted(name), _strict_type(type_, read.get(name, ""))) for name, type_ in declared
+        }
+        return replace(self, stored=stored)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """A connection of a child process; see `engine.py`."""
-        connection = ChildConnection(self.location)
-        connection.load("sqlite_scanner")
-        yield connection
+        """A connection of a child process; see `child.py`."""
+        connection = ChildConnection(
+            self.location, "sqlite_scanner", _literal(f"sqlite:{self.path}"), _ATTACHED
+        )
+        try:
+            yield connection
+        finally:
+            connection.close()
 
     def scan(self, connection: Connection) -> Scan:
-        """The columns by their declared types."""
-        tables = self._ask("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
-        if (self.table,) not in tables:
-            raise _no_table(self.location, str(self.table), [name for (name,) in tables])
-        named = f"sqlite_scan('{self.path.replace(chr(39), chr(39) * 2)}', '{str(self.table).replace(chr(39), chr(39) * 2)}')"
-        types = {name: type_ for name, type_, *_ in connection.rows(f"DESCRIBE SELECT * FROM {named}")}
-        # Generated columns are not read.
-        every = self._ask("SELECT name, type FROM pragma_table_xinfo(?) WHERE hidden <> 1", str(self.table))
-        columns = {name: Column(quoted(name), types.get(name, "a generated column")) for name, _ in every}
-        self.declared.update(every)
-        return Scan(named, columns)
+        """The columns as DuckDB reads them, if it can read all that are needed; else as SQLite writes them."""
+        named = self._named(self.stored)
+        needed = {role: self.stored[name].type for role, name in named.items() if name in self.stored}
+        numbers = {"reward", *(f"key_{at}" for at, key in enumerate(self.keys) if key.edges)}
+        if all(type_ and (type_ != _ROUNDED or role in numbers) for role, type_ in needed.items()):
+            return Scan(self._own_table, {name: _as_read(each) for name, each in self.stored.items()})
+        columns, at_server = {}, {}
+        for place, name in enumerate(self.stored):
+            kind, text = f"k{place}", f"c{place}"
+            number = Column(f"CAST({text} AS DOUBLE)", "DOUBLE").text()
+            bytes_ = Column(f"unhex({text})", "BLOB").text()
+            label = f"CASE {kind} WHEN 'real' THEN {number} WHEN 'blob' THEN {bytes_} ELSE {text} END"
+            columns[name] = Column(label, "VARCHAR", is_text=True)
+            at_server[label] = _WRITTEN.format(column=quoted(name), kind=kind, text=text)
+        table = f"SELECT * FROM {quoted(str(self.table))}"
+        return Scan(f"sqlite_query('{_ATTACHED}', {_literal(table)})", columns, at_server=at_server)
 
-    def typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
-        """A column whose values are as it is declared, or else read as text where that loses nothing."""
-        if name in available and name not in self.checked:
-            self.checked[name] = self._looked_at(name, available[name])
-        return super().typed(role, name, {**available, **self.checked})
+    @property
+    def _own_table(self) -> str:
+        return f"{_ATTACHED}.main.{quoted(str(self.table))}"
 
-    def _looked_at(self, name: str, column: Column) -> Column:
-        what, table = quoted(name), quoted(str(self.table))
-        is_real = re.search("REAL|FLOA|DOUB", self.declared[name], re.IGNORECASE)
-        if column.type in ("DATE", "TIMESTAMP"):
-            raise self._refused(name, "which SQLite keeps as any text or number")
-        if column.type == "DOUBLE" and not is_real:
-            asked = f"typeof({what}) = 'integer' AND abs({what}) >= {LARGEST_EXACT}"
-            if self._ask(f"SELECT 1 FROM {table} WHERE {asked} LIMIT 1"):
-                raise self._refused(name, "and has integers that would be read as floats")
-        if column.type == "BLOB":  # or not declared at all
-            kinds = {kind for (kind,) in self._ask(f"SELECT DISTINCT typeof({what}) FROM {table}")}
-            if kinds <= {"integer", "text", "null"}:
-                return Column(f"decode({what})", "VARCHAR", is_text=True)
-            if not kinds <= {"blob", "null"}:
-                raise self._refused(name, "and has values of several types")
-        return column
-
-    def _refused(self, name: str, why: str) -> InvalidLogError:
-        return InvalidLogError(
-            f"column {name!r} of table {self.table!r} is declared {self.declared[name] or 'without a type'},"
-            f" {why}: read a view that has CAST({quoted(name)} AS TEXT), or AS REAL for rewards"
-        )
-
-    def _ask(self, sql: str, *parameters: str) -> list[Any]:
-        """Ask Python's SQLite, which shares its locks with the program."""
-        try:
-            with closing(sqlite3.connect(f"file:{_escaped(self.path)}?mode=ro", uri=True)) as file:
-                return file.execute(sql, parameters).fetchall()
-        except sqlite3.Error as error:
-            reason = "there is no such file" if not os.path.exists(self.path) else _kind(error)
-            raise InvalidLogError(f"source {self.location!r} cannot be read: {reason}") from None
+    def _ask(self, connection: Connection, sql: str) -> list[Any]:
+        return connection.rows(f"SELECT * FROM sqlite_query('{_ATTACHED}', {_literal(sql)})")
 
     def eraser(self) -> "Eraser":
         """What deletes rows of the table."""
@@ -207,14 +206,37 @@ class SQLiteSource(TableSource):
         return SQLiteEraser(self)
 
 
-def _escaped(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+_ATTACHED = "log_file"
+_ROUNDED = "DECIMAL"
+"""Integers and floats, all of which DuckDB reads as floats: right for numbers, not for labels."""
+_WRITTEN = (
+    "typeof({column}) AS {kind}, CASE typeof({column}) WHEN 'real' THEN quote({column})"
+    " WHEN 'blob' THEN hex({column}) ELSE CAST({column} AS TEXT) END AS {text}"
+)
+"""A value as text that loses nothing, and its type."""
 
 
-def _kind(error: sqlite3.Error) -> str:
-    """What SQLite reports, by its own name: its sentence may quote a value."""
-    name = str(getattr(error, "sqlite_errorname", "") or type(error).__name__)
-    return {"SQLITE_NOTADB": "it is no SQLite database", "SQLITE_CORRUPT": "it is damaged"}.get(name, name)
+def _as_read(column: Column) -> Column:
+    return replace(column, full_type={_ROUNDED: "DOUBLE", "": "BLOB"}.get(column.type, column.type))
+
+
+_DECLARED = {"BIGINT": "INT", "VARCHAR": "CHAR|CLOB|TEXT", "DOUBLE": "REAL|FLOA|DOUB"}
+"""What SQLite itself looks for in a declaration, by the type that DuckDB reads then."""
+
+
+def _strict_type(declared: str, read: str) -> str:
+    """The type of a column whose values DuckDB reads as they are, or refuses; "" for others.
+
+    >>> _strict_type("VARCHAR(9)", "VARCHAR"), _strict_type("NUMERIC", "DOUBLE"), _strict_type("", "BLOB")
+    ('VARCHAR', 'DECIMAL', '')
+    """
+    if re.search(_DECLARED.get(read, "(?!)"), declared):
+        return read
+    return _ROUNDED if read == "DOUBLE" else ""
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _no_table(location: str, table: str, existing: list[str]) -> InvalidLogError:

@@ -1,27 +1,21 @@
 """DuckDB behind two functions: one runs a statement, one streams its rows; errors are one sentence.
 
-All readings of a process share one database in memory. SQLite files are read by a child process: a second
-SQLite library in this one would drop the locks that Python's has on them, because locks of POSIX belong to
-processes.
+All readings of a process share one database in memory.
 """
 
 import atexit
 import importlib
 import json
 import os
-import pickle
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -216,7 +210,8 @@ _REASONS = {
     r"unterminated quote": "a quote is opened and never closed",
     r"invalid state|line terminator|new.?line": "its lines end in different ways; write it with one line end",
     r"No magic bytes|magic|footer|Parquet": "it is damaged, or no Parquet file",
-    r"Mismatch Type Error": "a column has values of another type than it is declared with",
+    r"Mismatch Type Error": "a column has values of another type than it is declared with: read a view that has"
+    " it as CAST(… AS TEXT), or AS REAL for rewards",
     r"could not connect|Unable to connect|connection": "its server does not answer, or refuses this user",
     r"does not exist|not found": "it does not exist, or this user may not read it",
 }
@@ -237,99 +232,3 @@ def _reason(message: str) -> str:
     found = (reason for pattern, reason in _REASONS.items() if re.search(pattern, message, re.IGNORECASE))
     reason = next(found, re.split(r":|\n", message)[0])
     return f"line {line[1]}: {reason}" if line else reason
-
-
-class ChildConnection:
-    """The same in a child process, which begins with the first statement and ends with the reading."""
-
-    def __init__(self, source: str, extension: str, statements: Sequence[str]) -> None:
-        self._source, self.server = source, ""
-        self._first = [("load", extension), *(("rows", each) for each in statements)]
-        self._process: subprocess.Popen[bytes] | None = None
-        self._is_answering = False
-
-    def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
-        """Run a statement and give all rows."""
-        return [row for piece in self.stream(sql, parameters) for row in piece]
-
-    def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
-        """Run a statement and give its rows in pieces."""
-        if self._process is None:
-            self._process = self._started()
-            for request in self._first:
-                yield from self._answers(request)
-        yield from self._answers(("stream", sql, parameters))
-
-    def _started(self) -> "subprocess.Popen[bytes]":
-        code = "import json, sys; sys.path = json.loads(sys.argv[1])\nfrom armnesia.logs.engine import serve; serve()"
-        # A session of its own: Ctrl-C is for the parent, which then ends the child.
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        self._send(process, self._source)
-        return process
-
-    def _send(self, process: "subprocess.Popen[bytes]", request: Any) -> None:
-        assert process.stdin is not None
-        try:
-            pickle.dump(request, process.stdin)
-            process.stdin.flush()
-        except BrokenPipeError:
-            raise self._ended() from None
-
-    def _answers(self, request: tuple[Any, ...]) -> Iterator[list[Row]]:
-        assert self._process is not None
-        while self._is_answering:  # what an earlier statement was not asked for
-            self._answer(self._process)
-        self._send(self._process, request)
-        self._is_answering = True
-        while piece := self._answer(self._process):
-            yield piece
-
-    def _answer(self, process: "subprocess.Popen[bytes]") -> list[Row] | None:
-        assert process.stdout is not None
-        try:
-            answer = pickle.load(process.stdout)  # noqa: S301 (our own child)
-        except (EOFError, pickle.UnpicklingError):
-            self._is_answering = False
-            raise self._ended() from None
-        self._is_answering = isinstance(answer, list)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer if isinstance(answer, list) else None
-
-    def _ended(self) -> InvalidLogError:
-        return InvalidLogError(
-            f"source {self._source!r} cannot be read: the process that reads it has ended; there may be not"
-            " enough memory"
-        )
-
-    def close(self) -> None:
-        """End the child, whatever it is doing."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.communicate()
-
-
-def serve() -> None:
-    """Answer the requests of a parent process until it ends: what runs in the child."""
-    requests: IO[bytes] = sys.stdin.buffer
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that files of the reading are removed
-    # Raised when the parent has ended, is gone, or does not listen any more.
-    with suppress(EOFError, KeyboardInterrupt, BrokenPipeError), connected(pickle.load(requests)) as connection:  # noqa: S301
-        while True:
-            method, *arguments = pickle.load(requests)  # noqa: S301 (our own parent)
-            last: Exception | None = None
-            try:
-                for piece in getattr(connection, method)(*arguments) or ():
-                    pickle.dump(piece, answers)
-            except Exception as error:  # noqa: BLE001 (the parent raises it)
-                last = error
-            pickle.dump(last, answers)
-            answers.flush()
-    with suppress(BrokenPipeError):
-        answers.close()

@@ -174,8 +174,7 @@ class FileSource(Source):
                 )
                 for same, _ in schemas
             ]
-            named = {name for name in (self.columns.user, self.columns.id, "user") if isinstance(name, str)}
-            misled = {name for (name,) in connection.rows(_SIGNED_BOUNDS, {**files, "names": sorted(named)})}
+            misled = misled_columns(connection, self.paths)
         stored = [_top(fields) for _, fields in schemas]
         columns: dict[str, Column] = {}
         for name, type_, *_ in (row for rows in described for row in rows):
@@ -363,12 +362,19 @@ SCHEMAS = (
 )
 """The columns of Parquet files, nested ones in depth-first order, and which files have them."""
 _SIGNED_BOUNDS = (
-    "SELECT DISTINCT path_in_schema FROM parquet_metadata($files)"
-    " WHERE path_in_schema IN (SELECT unnest($names)) AND ((stats_min IS NOT NULL AND stats_min_value IS NULL)"
+    "SELECT DISTINCT path_in_schema FROM parquet_metadata($files) WHERE type = 'BYTE_ARRAY'"
+    " AND ((stats_min IS NOT NULL AND stats_min_value IS NULL)"
     " OR (stats_max IS NOT NULL AND stats_max_value IS NULL))"
 )
-"""Columns with bounds in the order of signed bytes, as parquet-mr before 1.10 wrote them: DuckDB takes them
-for another order, and would leave out people whose rows are there."""
+
+
+def misled_columns(connection: Connection, paths: Sequence[str]) -> set[str]:
+    """Columns with bounds in the order of signed bytes, as parquet-mr before 1.10 wrote them.
+
+    DuckDB takes them for another order, and would leave out people whose rows are there.
+    """
+    files = {"files": list(map(glob.escape, paths))}
+    return {name for (name,) in connection.rows(_SIGNED_BOUNDS, files)}
 
 
 def _top(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

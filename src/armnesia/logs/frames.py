@@ -69,7 +69,11 @@ class _Numerals(np.ndarray[Any, Any]):
 
 
 def _numerals(frame: Any) -> list[tuple[str, Any]]:
-    return [(name, each) for name, each in frame.items() if isinstance(each, _Numerals)] if isinstance(frame, dict) else []
+    return (
+        [(name, each) for name, each in frame.items() if isinstance(each, _Numerals)]
+        if isinstance(frame, dict)
+        else []
+    )
 
 
 def _column(values: Any, name: str) -> Any:
@@ -81,7 +85,11 @@ def _column(values: Any, name: str) -> Any:
     types = {type(each) for each in listed if not is_missing(each)}
     if types == {bool} and not any(map(is_missing, listed)):
         return np.array(listed, dtype=bool)
-    if types and types <= {int, float} and all(isinstance(v, float) or is_missing(v) or abs(v) < LARGEST_EXACT for v in listed):
+    if (
+        types
+        and types <= {int, float}
+        and all(isinstance(v, float) or is_missing(v) or abs(v) < LARGEST_EXACT for v in listed)
+    ):
         return np.array([math.nan if is_missing(each) else each for each in listed], dtype=np.float64)
     texts = np.array(list(map(label_text, listed)), dtype=object)
     return texts.view(_Numerals) if types and types <= {int, Decimal} else texts

@@ -57,7 +57,9 @@ class LakeSource(Source):
     def scan(self, connection: Connection) -> Scan:
         """The columns of the table at its version."""
         # Bounds in a file leave NaN out; DuckDB would conclude that there is none.
-        return Scan(f"{self.kind}_scan({_literal(self.place)}, can_have_nan = true{self.options})", self.stored)
+        return Scan(
+            f"{self.kind}_scan({_literal(self.place)}, can_have_nan = true{self.options})", self.stored
+        )
 
     def version(self) -> Version:
         """Which table it is, and which version of it."""

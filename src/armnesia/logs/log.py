@@ -85,7 +85,9 @@ class RecordChoice(ABC):
         found = self._of_users([text for text in wanted if text is not None])
         unknown = [each for text, each in wanted.items() if text not in {one.user for one in found}]
         if unknown:
-            others = {each.user for each in self._of_users(_other_spellings(unknown)) if each.user is not None}
+            others = {
+                each.user for each in self._of_users(_other_spellings(unknown)) if each.user is not None
+            }
             raise refusals.unknown_users(unknown, others)
         return self._summed(found)
 
@@ -305,7 +307,9 @@ class Decisions(RecordChoice):
         >>> read_log(visits, actions=["A", "B"]).by("hour").values_of(0)
         ['9', '10']
         """
-        return [text for (text,) in in_order(self.columns[column : column + 1], {(k[column],) for k in self.keys})]
+        return [
+            text for (text,) in in_order(self.columns[column : column + 1], {(k[column],) for k in self.keys})
+        ]
 
     def index_of(self, key: Mapping[str, Any]) -> int:
         """The place of a decision, by its key.
@@ -335,9 +339,7 @@ class Decisions(RecordChoice):
         )
 
 
-def in_order(
-    columns: Sequence[KeyColumn], keys: Iterable[tuple[str, ...]]
-) -> tuple[tuple[str, ...], ...]:
+def in_order(columns: Sequence[KeyColumn], keys: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """Keys in order: intervals and numbers in rising order, other values by their text.
 
     >>> in_order([KeyColumn("hour")], [("10",), ("9",)])

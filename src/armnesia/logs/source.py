@@ -40,13 +40,13 @@ class Scan:
     columns: Mapping[str, Column]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     at_server: Mapping[str, str] | None = None
-    """Where a server selects the columns, into which `table` has to be completed: each as it does so."""
+    """Where a server selects the columns, into which `table` has to be completed: how it selects each."""
 
     def table_of(self, columns: Iterable[Column]) -> str:
         """What these columns are selected from."""
         if self.at_server is None:
             return self.table
-        selected = dict.fromkeys(f"{self.at_server[each.sql]} AS {each.sql}" for each in columns)
+        selected = dict.fromkeys(self.at_server[each.sql] for each in columns)
         return self.table.replace("*", ", ".join(selected).replace("'", "''"), 1)
 
 

@@ -100,6 +100,14 @@ SQLITE_CASES = [
         "rewards in a column INTEGER",
         "CREATE TABLE log (action TEXT, reward INTEGER, user TEXT)",
         [("A", 1, "a"), ("A", 0.5, "b")],
+        refused("CAST"),
+    ),
+    in_sqlite(
+        "rewards in a column INTEGER, by a view",
+        "CREATE TABLE log (action TEXT, reward INTEGER, user TEXT)"
+        ";CREATE VIEW seen AS SELECT action, CAST(reward AS REAL) AS reward, user FROM log",
+        [("A", 1, "a"), ("A", 0.5, "b")],
+        read="seen",
     ),
     in_sqlite(
         "rewards in a column TEXT",
@@ -107,8 +115,8 @@ SQLITE_CASES = [
         PLAIN,
         refused("reward"),
     ),
-    in_sqlite("a reward of text among numbers", TABLE, [*PLAIN, ("A", "0.5", "ann")], refused("0.5")),
-    in_sqlite("a reward of bytes", TABLE, [*PLAIN, ("A", b"1", "ann")], refused("reward")),
+    in_sqlite("a reward of text among numbers", TABLE, [*PLAIN, ("A", "0.5", "ann")]),
+    in_sqlite("a reward of bytes", TABLE, [*PLAIN, ("A", b"\x01", "ann")], refused("reward")),
     in_sqlite(
         "a view", TABLE + ";CREATE VIEW seen AS SELECT * FROM log WHERE reward > 0", PLAIN, read="seen"
     ),
@@ -116,7 +124,7 @@ SQLITE_CASES = [
         "a view that is broken",
         TABLE + ";CREATE VIEW seen AS SELECT * FROM log;DROP TABLE log",
         PLAIN,
-        refused("seen"),
+        refused("cannot be read"),
         read="seen",
     ),
     in_sqlite(
