@@ -356,18 +356,23 @@ class Vault:
         """Delete the rows of everybody who is forgotten where the vault has counted others.
 
         Only in an external vault that was created with `may_erase_at_source`. `purge` also removes what still
-        holds the rows, after the retention that a table declares, or at once with `ignore_retention`. An
-        erasure that was interrupted is finished.
+        holds the rows, after the retention that a table declares, or at once with `ignore_retention`. After
+        an interruption, call it again: it does the rest.
         """
-        return _erasing().erase_at_sources(self._connection, purge=purge, ignore_retention=ignore_retention)
+        found: SourceErasures = _erasing().erase_at_sources(
+            self._connection, purge=purge, ignore_retention=ignore_retention
+        )
+        return found
 
     def preview_erasure(self) -> ErasurePreview:
-        """What `erase_at_sources` would delete: rows and files at each source; nothing is changed."""
-        return _erasing().preview_erasure(self._connection)
+        """What `erase_at_sources` would delete: rows at each source; nothing is changed."""
+        found: ErasurePreview = _erasing().preview_erasure(self._connection)
+        return found
 
     def source_erasures(self) -> SourceErasures:
         """How far rows of forgotten people are erased at the sources, and what is due there."""
-        return _erasing().source_erasures(self._connection)
+        found: SourceErasures = _erasing().source_erasures(self._connection)
+        return found
 
     def forget_many(self, requests: Iterable[ForgetRequest]) -> list[Forgotten | ArmnesiaError]:
         """Answer several requests in one transaction: faster than one by one, with the same results.

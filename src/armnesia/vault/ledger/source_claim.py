@@ -2,8 +2,8 @@
 
 It follows from the ledger alone. The entry of a request names the vault's sources by their numbers, and an
 entry `erase_source` says of one of them that nobody who was forgotten up to an entry (`through`) has rows
-there at a version, and what is left of them. An entry `rebuild` names the sources that were `dropped`: their rows no
-longer count, and nobody has erased them there. No number is given to a second source.
+there at a version, and what is left of them. An entry `rebuild` names the sources that were `dropped`:
+their rows no longer count, and nobody has erased them there. No number is given to a second source.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

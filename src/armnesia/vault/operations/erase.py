@@ -205,7 +205,7 @@ class ErasureRun:
             for kind, (role, words) in _FORGOTTEN.items()
             if self.counter.suppressed[kind] and each.columns[role] is None
         ]
-        facts = {
+        facts: dict[str, Any] = {
             "source": number,
             "state": str(state),
             "version": each.short_version,

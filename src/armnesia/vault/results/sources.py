@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from armnesia.vault.ledger.source_claim import SourceState
 from armnesia.vault.ledger.ledger import Head
+from armnesia.vault.ledger.source_claim import SourceState
 from armnesia.vault.results.notes import OPERATOR_ONLY
 
 

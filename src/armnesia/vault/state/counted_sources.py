@@ -72,8 +72,13 @@ class CountedSource:
     @property
     def row(self) -> Row:
         """The row of the table `source`."""
-        own = {"address": self.address, "columns": self.columns, "version": self.version}
-        own |= {"recount": self.recount, "left_out": self.left_out}
+        own = {
+            "address": self.address,
+            "columns": self.columns,
+            "version": self.version,
+            "recount": self.recount,
+            "left_out": self.left_out,
+        }
         return self.number, json.dumps(own, sort_keys=True, separators=(",", ":"))
 
     @property
@@ -90,7 +95,8 @@ class CountedSource:
     def short_version(self) -> int | str | None:
         """The version as the ledger names it; files have none."""
         version = self.version or {}
-        return version.get("version", version.get("snapshot"))
+        number: int | str | None = version.get("version", version.get("snapshot"))
+        return number
 
     def opened(self, configuration: Configuration, address: Mapping[str, Any] | None = None) -> Source:
         """Open the source as it is now, or at another address; say what to do if that cannot be done."""

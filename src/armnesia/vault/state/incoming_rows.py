@@ -87,7 +87,8 @@ def _checked(
     """A chunk by column; refuse rows that were not those that were counted."""
     positions, actions, units, users, ids, *keys, _ = zip(*chunk, strict=True)
     contents = None if has_ids else keys.pop()
-    known = (units, *keys, ids if has_ids else contents)
+    named = ids if contents is None else contents
+    known = (units, *keys, named)
     if not arm_of.keys() >= set(actions) or any(None in column for column in known):
         raise VaultError("the source has changed while it was read; ingest again")
     arms = list(map(arm_of.__getitem__, actions))

@@ -7,7 +7,7 @@ Nothing is held of single sources but the version that was counted. Of a source 
 this is counted and added. After any other change, all sources are counted again, whole.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
@@ -237,7 +237,7 @@ def dependencies(state: State) -> tuple[object, ...]:
     return *digests, configuration.actions, configuration.user_type
 
 
-def by_role(chosen: Chosen) -> Iterable[tuple[str, Iterable[str]]]:
+def by_role(chosen: Chosen) -> Iterable[tuple[str, Collection[str]]]:
     """The names that are chosen, with the role of the column that has them."""
     return zip(("user", "id"), chosen, strict=True)
 
