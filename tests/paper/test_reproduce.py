@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.logs.files import parquet
 from armnesia.paper.reproduce import PARTS, reproduce
 from armnesia.plotting.panels import Curve, Panel, for_print, picture_of_panels
 from armnesia.plotting.style import save
@@ -27,7 +27,14 @@ def test_one_part_writes_the_report_and_the_results(tmp_path: Path) -> None:
     )
     assert found.files == tuple(tmp_path / name for name in ("report.html", "results.csv", "results.parquet"))
     assert "<h2>Table 2: imitation at C* = 1.3</h2>" in found.report.read_text(encoding="utf-8")
-    assert {row["figure"] for row in read_csv(tmp_path / "results.csv")} == {"table2"}
+    rows = read_csv(tmp_path / "results.csv")
+    assert {row["figure"] for row in rows} == {"table2"}
+    stored = duckdb.read_parquet(str(tmp_path / "results.parquet"))
+    read = [dict(zip(stored.columns, row, strict=True)) for row in stored.fetchall()]
+    assert [
+        {name: "" if value is None else str(value) for name, value in row.items()} for row in read
+    ] == rows
+    assert {type(row["n"]) for row in read} == {int}
     assert steps == 2 * [("Table 2", done, 4) for done in (1, 2, 3, 4)]  # two readings of k
     assert found.claims == ()
 
@@ -104,7 +111,7 @@ def test_the_whole_paper_in_one_call(tmp_path: Path) -> None:
         *("1", "2", "3", "table2", "dependent_requests", "beyond", "level_costs", "tradeoff", "year"),
         "many_decisions",
     }
-    assert len(list(parquet.read_table(tmp_path / "results.parquet", ["figure"]))) == len(rows)
+    assert duckdb.read_parquet(str(tmp_path / "results.parquet")).count("*").fetchall() == [(len(rows),)]
     assert len(found.claims) == 55
     assert {name for name, _, _ in steps} >= {"Figure 1", "Figure 2", "Figure 3", "Table 2"}
     assert len(PARTS) == len(titles) - 2  # how it was computed, and the contents

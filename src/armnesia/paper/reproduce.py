@@ -1,5 +1,6 @@
 """Compute the figures, tables and claims of the paper, and write results, pictures and the report."""
 
+import glob
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -8,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.logs.files import parquet
+from armnesia.core.files import atomic_write
+from armnesia.logs.engine import connected
 from armnesia.paper.beyond import beyond_section
 from armnesia.paper.bounds import bounds_section
 from armnesia.paper.claims import claims_section
@@ -48,11 +50,9 @@ PARTS: dict[str, tuple[str, Callable[[Run], Section]]] = {
 """In the order of the report: the key that selects a part, its label for the progress, and its function."""
 PART_KEYS = tuple(PARTS)
 PROTOCOLS = ("exact", "sampled", "paper")
-_INTEGERS = ("n", "k", "datasets", "seed")
-_TEXTS = (
-    *("environment", "figure", "panel", "varied", "model", "arms", "choice"),
-    *("learner", "method", "protocol", "note"),
-)
+_TEXTS = "environment figure panel varied model arms choice learner method protocol note"
+_TYPES = dict.fromkeys(_TEXTS.split(), "VARCHAR") | dict.fromkeys(("n", "k", "datasets", "seed"), "BIGINT")
+"""Columns of the results that hold no floats."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,12 @@ def write_results(rows: Sequence[Row], out: Path) -> list[Path]:
     """Write rows as CSV for people and as Parquet for programs."""
     table = Sweep(tuple(rows))
     table.write_csv(out / "results.csv")
-    names = list(table.to_dict()["rows"][0])
-    kinds = {name: int if name in _INTEGERS else str if name in _TEXTS else float for name in names}
-    lines = [[None if row[name] is None else kinds[name](row[name]) for name in names] for row in rows]
-    parquet.write_table(out / "results.parquet", kinds, lines)
+    types = {name: _TYPES.get(name, "DOUBLE") for name in table.to_dict()["rows"][0]}
+    columns = ", ".join(f"'{name}': '{type_}'" for name, type_ in types.items())
+    with connected("results.csv") as connection, atomic_write(out / "results.parquet", replace=True) as new:
+        source, target = (str(path).replace("'", "''") for path in (out / "results.csv", new))
+        rows_of_csv = (
+            f"read_csv('{glob.escape(source)}', columns = {{{columns}}}, auto_detect = false, header = true)"
+        )
+        connection.rows(f"COPY (FROM {rows_of_csv}) TO '{target}' (FORMAT parquet, USE_TMP_FILE false)")
     return [out / "results.csv", out / "results.parquet"]
