@@ -22,7 +22,7 @@ from armnesia.core.identifiers import (
 )
 from armnesia.logs import label_text
 
-INTEGER, TEXT, EXACT = UserType.INTEGER, UserType.TEXT, UserType.EXACT
+INTEGER, TEXT = UserType.INTEGER, UserType.TEXT
 SPACE = st.text(" \t\n\r\f\v\u00a0\u2003\u3000", max_size=3)
 
 
@@ -103,7 +103,6 @@ def test_text_is_in_nfc_without_white_space_around(name: str) -> None:
     assert found == unicodedata.normalize("NFC", name).strip()
     assert TEXT.normalised(found) == found == unicodedata.normalize("NFC", found)
     assert TEXT.normalised(f"  {unicodedata.normalize('NFD', name)}\r\n") == found
-    assert EXACT.normalised(name) == name
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=8), st.text(st.characters(codec="ascii"), max_size=8))
@@ -161,6 +160,6 @@ def test_before_a_type_is_fixed_a_name_must_be_spelled_alike_in_both() -> None:
 
 
 def test_types_by_name() -> None:
-    assert [UserType.named(name) for name in ("integer", "text", "exact")] == list(UserType)
-    with pytest.raises(InvalidInputError, match="user_type must be integer, text or exact; got 7"):
+    assert [UserType.named(name) for name in ("integer", "text")] == list(UserType)
+    with pytest.raises(InvalidInputError, match="user_type must be integer or text; got 7"):
         UserType.named(7)

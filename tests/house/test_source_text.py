@@ -26,7 +26,6 @@ NEED_NO_EXAMPLE = {
     "JointAudit": "a result: shown where `audit_jointly` is",
     "JointComparison": "a result: shown where `compare_jointly` is",
     "JointRelease": "a result: shown where `release_jointly` is",
-    "LaidOut": "a result: shown where `layout_log` is",
     "Learner": "abstract: shown by its subclasses",
     "Level": "an enumeration",
     "Comparison": "a result: shown where `compare` is",
@@ -129,7 +128,7 @@ def test_no_refuted_sentence_about_guarantees_comes_back() -> None:
         if file.suffix in {".py", ".md", ".html"}
         and file.relative_to(ROOT).parts[0] not in {"tests", "CHANGELOG.md"}
     ]
-    assert len(told) > 500
+    assert len(told) > 300
     found = {str(file): REFUTED.findall(" ".join(text_of(file).split())) for file in told}
     assert {file: sentences for file, sentences in found.items() if sentences} == {}
 

@@ -26,7 +26,6 @@ COMMANDS = {
         "audit": "log.audit",
         "compare": "log.compare",
         "join": "log.join",
-        "layout": "log.layout",
         "demo": "demo",
     },
     _VAULT: {

@@ -19,8 +19,8 @@ from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
 from armnesia.learners import LCB, LEARNERS, Learner
 from armnesia.logs import IF_PRESENT, Log, open_source, read_opened, warn_of_experiments
-from armnesia.logs.remarks import EXPERIMENT
 from armnesia.logs.keys import checked_keys
+from armnesia.logs.remarks import EXPERIMENT
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
@@ -51,6 +51,10 @@ Where = Annotated[
         metavar="CONDITION",
         help="Read only rows such as 'country = DE', 'age >= 18' (repeatable).",
     ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates the fields of CSV files; if not given, the header tells."),
 ]
 LearnerName = Annotated[
     str | None,
@@ -97,12 +101,13 @@ class LogOptions:
     actions_file: ActionsFile = None
     reward_range: RewardRange = "0,1"
     where: Where = None
+    delimiter: Delimiter = None
 
     def read(self, log: str, *, with_users: bool, by: Sequence[str] | None = None) -> Log:
         """Read the log that a command names; warn if it mixes experiments that `by` does not part."""
         own = (
             "columns, actions and rewards: leave --table, --action-column, --reward-column, --user-column,"
-            " --actions, --actions-file, --reward-range and --where out"
+            " --actions, --actions-file, --reward-range, --where and --delimiter out"
         )
         if is_bundled(log, by_default=self == LogOptions(), own=own):
             return datasets.flights()
@@ -117,7 +122,7 @@ class LogOptions:
             user=self.user_column or (IF_PRESENT if with_users else None),
             table=self.table,
             where=self.where,
-            whole_rows=False,
+            delimiter=self.delimiter,
         )
         keys = checked_keys(by) if by else ()
         read = read_opened(opened, declared, reward_range, by=keys)
