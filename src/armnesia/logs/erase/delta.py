@@ -14,14 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import MissingExtraError, UnsupportedError
-from armnesia.core.files import may_write
 from armnesia.core.memory import import_sparing
 from armnesia.core.messages import listed
 from armnesia.logs.erase.eraser import Eraser
-from armnesia.logs.erase.lakes import LakeEraser
+from armnesia.logs.erase.lakes import OTHER_FILES, LakeEraser
 from armnesia.logs.lakes import DeltaSource
 from armnesia.logs.sql import quoted
-from armnesia.logs.stores import is_remote
 
 _OWN_FILES = re.compile(r"(?!(.*/)?_delta_log/).*\.(parquet|crc|bin)")
 """What a vacuum may remove: data, files of changes, check-sums, deletion vectors."""
@@ -36,9 +34,9 @@ class DeltaEraser(LakeEraser[DeltaSource]):
     library = "deltalake"
     remains = (
         "entries of the log are there until it is cleaned up (delta.logRetentionDuration), or a purge that"
-        " ignores retention shortens it: they hold the lowest and highest values of files, which may be names",
-        "files of the table that are not written again may name people in pages of dictionaries, in columns"
-        " that were dropped, and in metadata",
+        " ignores retention shortens it: they hold the lowest and highest values of files, which may be"
+        " names",
+        OTHER_FILES,
         *Eraser.remains,
     )
 
@@ -63,10 +61,9 @@ class DeltaEraser(LakeEraser[DeltaSource]):
             )
         elif absolute:
             reason = "its log names files by absolute paths, which may be files of others; write it again"
-        elif not is_remote(self._table.place) and not all(map(may_write, _folders(self._table, table))):
-            reason = "this user may not write to its folders"
         if reason is not None:
-            raise UnsupportedError(f"rows of {self.source.location!r} cannot be erased: {reason}")
+            raise self.refused(reason)
+        self.check_folders(self._table.place)
         self._try_merge(table)
 
     def _try_merge(self, table: Any) -> None:
@@ -83,9 +80,9 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 raise
             except Exception as error:
                 named = sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
-                raise UnsupportedError(
-                    f"rows of {self.source.location!r} cannot be erased: deltalake does not write such tables"
-                    f" ({type(error).__name__}); it has the features {listed(named)}"
+                raise self.refused(
+                    f"deltalake does not write such tables ({type(error).__name__}); it has the features"
+                    f" {listed(named)}"
                 ) from None
 
     def commit(
@@ -96,10 +93,8 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         return _at(source, after - 1), _at(source, after)
 
     def take_back(self, before: DeltaSource) -> None:
-        """Restore the version before, unless others have followed."""
-        table = _opened(before)
-        if table.version() == int(before.state["version"]) + 1:
-            table.restore(int(before.state["version"]))
+        """Restore the version before."""
+        _opened(before).restore(int(before.state["version"]))
 
     def purge(self, *, ignore_retention: bool = False) -> datetime | None:
         """Remove old files, and at once also the log before the present version.
@@ -140,12 +135,6 @@ def _paths(table: Any) -> list[str]:
     import pyarrow  # noqa: PLC0415 (an extra)
 
     return [str(path) for path in pyarrow.table(table.get_add_actions())["path"].to_pylist()]
-
-
-def _folders(source: DeltaSource, table: Any) -> set[str]:
-    """The folders to which an erasure writes, on this machine."""
-    folders = {os.path.dirname(path) for path in _paths(table)} | {"", "_delta_log"}
-    return {os.path.join(source.place, folder) for folder in folders}
 
 
 def _merge(place: str, column: str, values: Collection[Any]) -> int:

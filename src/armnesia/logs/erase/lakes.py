@@ -1,24 +1,32 @@
 """What the erasers of tables in lakes share: one commit deletes, and is taken back if it changed others."""
 
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from armnesia.core.errors import ArmnesiaError, UnsupportedError
-from armnesia.core.memory import import_sparing
+from armnesia.core.files import may_write
+from armnesia.core.memory import giving_back_memory, import_sparing
 from armnesia.logs.erase.eraser import Eraser, contents_of, not_erased
 from armnesia.logs.lakes import LakeSource
 from armnesia.logs.sql import INTEGERS, quoted
 from armnesia.logs.statements import Chosen
+from armnesia.logs.stores import is_remote
 
+OTHER_FILES = (
+    "files of the table that are not written again may name people in pages of dictionaries, in columns that"
+    " were dropped, and in metadata"
+)
 _COMPARED = {"VARCHAR", "DECIMAL", "DATE", "FLOAT", "DOUBLE", *INTEGERS}
 """Types of names and ids that the libraries compare as DuckDB does."""
+Opened = TypeVar("Opened", bound=LakeSource)
 
 
-class LakeEraser[Opened: LakeSource](Eraser):
+class LakeEraser(Eraser, Generic[Opened]):
     """A table of which every commit makes a version."""
 
     library: ClassVar[str]
@@ -29,9 +37,27 @@ class LakeEraser[Opened: LakeSource](Eraser):
 
     def now(self) -> Opened:
         """The table at its last version."""
-        last = type(self._table).at(self.source.location, self.source.columns, None)
-        found = {name: getattr(last, name) for name in ("place", "state", "options", "stored")}
-        return replace(self._table, **found)
+        return self.at(self.source.location)
+
+    def at(self, location: str) -> Opened:
+        """The same columns of the version that a location stands for."""
+        found = type(self._table).at(location, self.source.columns, None)
+        read = {name: getattr(found, name) for name in ("place", "state", "options", "stored")}
+        return replace(self._table, **read)
+
+    def refused(self, reason: str) -> UnsupportedError:
+        """Refuse the table."""
+        return UnsupportedError(f"rows of {self.source.location!r} cannot be erased: {reason}")
+
+    def check_folders(self, root: str) -> None:
+        """Refuse a folder on this machine with links, or where this user may not write."""
+        if is_remote(root):
+            return
+        for folder, folders, files in os.walk(root):
+            if any(os.path.islink(os.path.join(folder, name)) for name in (*folders, *files)):
+                raise self.refused("its folder has links, whose targets would keep the rows; move them")
+            if not may_write(folder):
+                raise self.refused("this user may not write to its folders")
 
     def check(self) -> None:
         """Refuse columns of names that the library could not compare."""
@@ -41,9 +67,8 @@ class LakeEraser[Opened: LakeSource](Eraser):
         for role in ("user", "id"):
             name = self.source.columns.named().get(role)
             if name is not None and columns[name].type not in _COMPARED:
-                raise UnsupportedError(
-                    f"rows of {self.source.location!r} cannot be erased by the {role} column {name!r}, which"
-                    f" holds {columns[name].type}: write it as text or integers"
+                raise self.refused(
+                    f"its {role} column {name!r} holds {columns[name].type}; write it as text or integers"
                 )
 
     def deleted(self, people: Chosen) -> int:
@@ -56,15 +81,16 @@ class LakeEraser[Opened: LakeSource](Eraser):
         values = _stored_values(source, role, people) if people != Chosen() else []
         if not values:
             return 0
-        with self.in_words():
+        with self.in_words(), giving_back_memory():
             before, after = self.commit(source, source.columns.named()[role], values)
         then, now = contents_of(before, people), contents_of(after, people)
         if then.others != now.others:
-            with self.in_words():
-                self.take_back(before)
-            raise not_erased(
-                self.source.location, "the rows of others did not stay the same; the commit was taken back"
-            )
+            is_last = self.now().state == after.state
+            if is_last:
+                with self.in_words():
+                    self.take_back(before)
+            done = "the commit was taken back" if is_last else "others have followed: restore the table"
+            raise not_erased(self.source.location, f"the rows of others did not stay the same; {done}")
         return then.of_people - now.of_people
 
     @abstractmethod
@@ -73,7 +99,7 @@ class LakeEraser[Opened: LakeSource](Eraser):
 
     @abstractmethod
     def take_back(self, before: Opened) -> None:
-        """Make an earlier version the present one, if nothing was committed since."""
+        """Make the version before the present one again."""
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
