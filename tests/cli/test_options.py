@@ -139,7 +139,7 @@ def test_a_table_of_a_database_is_a_log(run: Any, folder: Path) -> None:
     for command in (("unlearn",), ("audit",), ("compare", *BUDGET)):
         done = run(command[0], *source, *command[1:], *USER_COLUMN, "--user", "u1", "--json")
         assert done.json["request"]["counts"] == {"A": 0, "B": 50}
-    assert run("unlearn", *source, "--rows", "0,1", "--json").json["request"]["counts"] == {"A": 2, "B": 0}
+    assert run("unlearn", *source, "--rows", "1,2", "--json").json["request"]["counts"] == {"A": 2, "B": 0}
     for refused, sentence in (
         (run("decide", "sqlite:///logs.db", *COLUMNS), "needs the name of a table"),
         (run("decide", "sqlite:///logs.db", "--table", "hidden", *COLUMNS), "hidden"),

@@ -46,7 +46,7 @@ REFUSALS = {
         ["unlearn", "flights", "--rows", "a,b", "--unlearner", "rollback"],
         "whole numbers",
     ),
-    "row out of range": (["unlearn", "flights", "--rows", "16026", "--unlearner", "rollback"], "16026"),
+    "row out of range": (["unlearn", "flights", "--rows", "16027", "--unlearner", "rollback"], "16027"),
     "unknown user": (["unlearn", "flights", "--user", "N0", "--unlearner", "rollback"], "'N0'"),
     "unknown unlearner": ([*ON_FLIGHTS, "--unlearner", "magic"], "must be one of rollback"),
     "unknown learner": (
@@ -98,7 +98,7 @@ def test_bad_input_is_refused_in_one_sentence(run: Any, case: str) -> None:
     [
         ((), "'action'"),
         ((*COLUMNS, "--actions", "x"), "'y'"),
-        ((*COLUMNS, "--actions", "x,y", "--reward-range", "0,0.5"), "row 1"),
+        ((*COLUMNS, "--actions", "x,y", "--reward-range", "0,0.5"), "row 2"),
         ((*COLUMNS, "--actions", "x,y", "--reward-range", "zero"), "two numbers"),
         ((*COLUMNS, "--actions", "x,x"), "'x'"),
     ],
@@ -133,7 +133,7 @@ def test_without_the_extra_the_command_says_what_to_install(
     ("arguments", "value"),
     [
         (("research", "calibrate", "--epsilon", "one", "--delta", "0.1"), "'one'"),
-        (("ingest", "log.csv", "--batch-rows", "0"), "0"),
+        (("status", "--timeout", "soon"), "'soon'"),
         (("certificate", "show", "--sequence", "first"), "'first'"),
     ],
 )

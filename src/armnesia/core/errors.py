@@ -11,7 +11,7 @@ class Fault(NamedTuple):
     role: str
     """What the column is for, such as "reward"; "" if the row as a whole is wrong."""
     row: int
-    """Counted from 0."""
+    """Counted from 1."""
     rule: str
     """What holds there, as in "must hold numbers"."""
 

@@ -95,7 +95,11 @@ class ArraySource(Source):
 
     def _checked(self) -> "ArraySource":
         """Refuse columns of different lengths, and conditions that cannot be evaluated."""
-        lengths = {self.described(role): len(self._values(name)) for role, name in self._named(()).items()}
+        named = self._named(())
+        for role, name in named.items():
+            if name not in self.arrays:
+                raise refusals.missing_column(role.partition("_")[0], name, list(self.arrays))
+        lengths = {self.described(role): len(self._values(name)) for role, name in named.items()}
         if len(set(lengths.values())) > 1:
             written = ", ".join(f"{length} in {name}" for name, length in lengths.items())
             raise InvalidLogError(f"columns must have the same number of rows; got {written}")
@@ -207,9 +211,7 @@ class ArraySource(Source):
 
     def _values(self, name: str) -> Any:
         """A column: an array of numbers as it is, anything else as a list."""
-        values = self.arrays.get(name)
-        if name not in self.arrays:
-            raise refusals.missing_column("where", name, list(self.arrays))
+        values = self.arrays[name]
         is_plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf"
         return values if is_plain else python_values(values, name if self.named else name)
 

@@ -45,7 +45,7 @@ def test_a_table_is_ingested(
 
 def test_a_table_that_is_refused_has_exit_code_2(run: Any, clicks: Path, tmp_path: Path) -> None:
     name = write_delta(tmp_path / "lake", rows_of(clicks))
-    edit_commit(tmp_path / "lake", 0, set_features("variantType"))
+    edit_commit(tmp_path / "lake", 0, set_features("aFeatureOfLater"))
     for command in (("decide", name), ("decide", f"delta:{tmp_path}"), ("decide", "iceberg:clicks")):
         result = run(*command, *DECLARED)
         assert (result.code, result.out) == (2, "")

@@ -42,7 +42,7 @@ def test_unlearn_by_rollback_needs_no_budget_and_flips_the_decision(run: Any, cl
 def test_a_guarantee_says_that_its_confidence_was_bound_to_the_log(
     command: str, run: Any, clicks: Path
 ) -> None:
-    asked = (command, clicks, *ON_CLICKS, "--rows", "0,1,100", *BUDGET)
+    asked = (command, clicks, *ON_CLICKS, "--rows", "1,2,101", *BUDGET)
     said = "τ = 1/200 was taken from the log, so its size is public"
     assert said in run(*asked).out
     result = run(*asked, "--json").json
@@ -52,13 +52,13 @@ def test_a_guarantee_says_that_its_confidence_was_bound_to_the_log(
 
 
 def test_unlearn_by_rows_needs_no_user_column(run: Any, clicks: Path) -> None:
-    result = run("unlearn", clicks, *ON_CLICKS, "--rows", "0,1,100", "--unlearner", "rollback", "--json").json
+    result = run("unlearn", clicks, *ON_CLICKS, "--rows", "1,2,101", "--unlearner", "rollback", "--json").json
     assert result["request"]["counts"] == {"A": 2, "B": 1, "C": 0}
 
 
 def test_unlearn_takes_the_parameters_of_the_paper(run: Any, clicks: Path) -> None:
     result = run(
-        *("unlearn", clicks, *ON_CLICKS, "--rows", "100,101", "--unlearner", "adaptive"),
+        *("unlearn", clicks, *ON_CLICKS, "--rows", "101,102", "--unlearner", "adaptive"),
         *("--gamma", "0.1", "--delta", "1e-5"),
         *("--threshold", "paper", "--threshold-scale", "1.3", "--sensitivity", "paper", "--json"),
     ).json

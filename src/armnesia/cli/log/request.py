@@ -19,7 +19,7 @@ from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 from armnesia.unlearners.joint import Over, budget_of_each, request_of, rows_of
 
-Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 0: 3,17,20.")]
+Rows = Annotated[str | None, typer.Option(help="Which rows to forget, from 1: 3,17,20.")]
 
 
 @dataclass(frozen=True)
