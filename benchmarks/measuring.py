@@ -12,12 +12,16 @@ from pathlib import Path
 LIBRARIES = ("armnesia", "numpy", "scipy", "duckdb", "polars", "pyarrow", "deltalake", "pyiceberg", "psycopg")
 
 
-def run(code: str, *arguments: str, python: str = sys.executable) -> tuple[str, float]:
-    """Run Python code in a process of its own: what it prints, and its peak memory in megabytes."""
+def run(code: str, *arguments: str, source: str | None = None) -> tuple[str, float]:
+    """Run Python code in a process of its own: what it prints, and its peak memory in megabytes.
+
+    `source` is a folder with another version of the package.
+    """
+    environment = {**os.environ, **({} if source is None else {"PYTHONPATH": source})}
     with open("output", "wb") as output:
         actions = [(os.POSIX_SPAWN_DUP2, output.fileno(), number) for number in (1, 2)]
-        command = [python, "-W", "ignore", "-c", code, *arguments]
-        pid = os.posix_spawn(python, command, os.environ, file_actions=actions)
+        command = [sys.executable, "-W", "ignore", "-c", code, *arguments]
+        pid = os.posix_spawn(sys.executable, command, environment, file_actions=actions)
         _, status, usage = os.wait4(pid, 0)
     printed = Path("output").read_text(errors="replace").strip()
     if os.waitstatus_to_exitcode(status) != 0:

@@ -1,6 +1,6 @@
 """Logs in files, lakes and databases: counted, looked up and erased from, beside DuckDB's own statements.
 
-    python benchmarks/sources.py [--rows N] [--kinds parquet,delta,…] [--rounds N] [--before PYTHON]
+    python benchmarks/sources.py [--rows N] [--kinds parquet,delta,…] [--tasks count,…] [--before FOLDER]
 
 Makes a log of N rows (10⁷ by default) and 100 arms, twenty rows per person, scattered, in each kind of
 source. Sides take turns, each time in a process of its own that has read a tiny log before:
@@ -10,15 +10,20 @@ source. Sides take turns, each time in a process of its own that has read a tiny
 - `erase`: `armnesia erase --purge` of 200 people by a vault that has counted the log; beside it stands DuckDB
   writing the Parquet files again without these rows, which checks nothing.
 
-`--before` is a Python with another version of armnesia, which then is a third side. Times are medians by the
-clock; memory is the largest of the processes. 10⁸ rows of Parquet need 2 GB of disk.
-ARMNESIA_TEST_POSTGRES names a server; without it PostgreSQL is left out.
+`--before` is the folder `src` of another version of armnesia, which then is a third side. Times are medians
+by the clock. Memory is that of the largest process of a side; a server is none of them. A line ends with the
+goal, and the exit code is 1 if one is missed. Small logs miss some: every process takes its time to start.
+The logs are made in a temporary folder inside of `--folder`, and removed: 10⁸ rows of Parquet need 2 GB.
+ARMNESIA_TEST_POSTGRES names a server; without it the tests' own is started.
 """
 
 import argparse
 import contextlib
+import glob
 import json
+import math
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -34,6 +39,8 @@ KINDS = ("parquet", "delta", "iceberg", "sqlite", "postgresql")
 ERASED = ("parquet", "delta", "iceberg")
 PARTS, TOGETHER = 10, 200
 """How many files a log has, and how many people are erased."""
+MOST_MEMORY = 300
+"""Megabytes, of reading."""
 MAKE = """
 import json, os, sqlite3, sys
 import duckdb
@@ -173,7 +180,7 @@ with open("arms.txt", "w") as file:
     file.write("\\n".join(f"arm-{arm}" for arm in range(100)))
 command("init", "--actions-file", "arms.txt", "--external", "--may-erase-at-source")
 command("ingest", given["source"], "--user-column", "user_id")
-command("forget", "--users-file", "people.txt")
+command("forget", "--file", "people.txt", "--exactly")
 """
 
 
@@ -205,40 +212,78 @@ class Log:
         table = {"sqlite": "log", "postgresql": "bench_log"}.get(self.kind)
         return {"kind": self.kind, "folder": self.folder, "source": self.source, "table": table}
 
+    def rows_of(self, people: list[int]) -> int:
+        """How many rows of these people are in the files, whatever the table says."""
+        import duckdb  # noqa: PLC0415 (an extra)
 
-def measure(log: Log, task: str, rounds: int, before: str | None, **more: Any) -> None:
-    """Print the time and the memory of each side, and the ratio to DuckDB's own statement."""
+        files = glob.glob(f"{self.place}/**/*.parquet", recursive=True)
+        rows = duckdb.sql("FROM read_parquet($files, union_by_name = true)", params={"files": files})
+        return len(rows.filter(f"user_id IN ({', '.join(map(str, people))})").fetchall())
+
+    def remove(self) -> None:
+        """Delete the files."""
+        shutil.rmtree(self.place)
+
+    @property
+    def place(self) -> str:
+        """The folder of the files."""
+        table = self.source.rpartition(".")[2]
+        return (
+            glob.glob(f"warehouse/**/{table}", recursive=True)[0] if self.kind == "iceberg" else self.folder
+        )
+
+
+def measure(log: Log, task: str, rounds: int, before: str | None, **more: Any) -> bool:
+    """Print the time and the memory of each side, and whether the goal is met."""
     given = {**log.given, "task": task, "metadata": log.metadata, **more}
-    sides = {"DuckDB": (BARE, sys.executable), "armnesia": (ARMNESIA, sys.executable)}
+    sides: dict[str, tuple[str, str | None]] = {"DuckDB": (BARE, None), "armnesia": (ARMNESIA, None)}
     if before is not None:
         sides["before"] = (ARMNESIA, before)
     times: dict[str, list[float]] = {side: [] for side in sides}
     peaks, found = dict.fromkeys(sides, 0.0), []
     for _ in range(rounds):
-        for side, (code, python) in sides.items():
-            printed, peak = run(code, json.dumps(given), python=python)
+        for side, (code, source) in sides.items():
+            printed, peak = run(code, json.dumps(given), source=source)
             taken, answer = json.loads(printed.splitlines()[-1])
             times[side].append(taken)
             peaks[side] = max(peaks[side], peak)
             found.append(answer)
     assert all(answer == found[0] for answer in found), "the sides differ"
-    _print_sides(log.kind, task, {side: statistics.median(taken) for side, taken in times.items()}, peaks)
+    return report(log.kind, task, {side: statistics.median(taken) for side, taken in times.items()}, peaks)
 
 
-def _print_sides(kind: str, task: str, seconds: dict[str, float], peaks: dict[str, float]) -> None:
+def report(kind: str, task: str, seconds: dict[str, float], peaks: dict[str, float]) -> bool:
+    """Print one line, and say whether the goal is met."""
     words = [f"{kind:11} {task:8}"]
     for side, taken in seconds.items():
         ratio = "" if side == "DuckDB" else f" ×{taken / seconds['DuckDB']:.2f}"
         words.append(f"{side} {taken:8.3f} s{ratio} {peaks[side]:5,.0f} MB")
+    most = goal(kind, task, seconds)
+    is_met = seconds["armnesia"] <= most and (task == "erase" or peaks["armnesia"] <= MOST_MEMORY)
+    if most < math.inf:
+        words.append(f"goal {most:.3f} s: {'met' if is_met else 'MISSED'}")
     print("   ".join(words), flush=True)
+    return is_met
 
 
-def measure_erasing(kind: str, rows: int, before: str | None) -> None:
+def goal(kind: str, task: str, seconds: dict[str, float]) -> float:
+    """How many seconds it may take."""
+    if task == "erase":
+        return 1.2 * seconds.get("before", math.inf)
+    if kind in {"sqlite", "postgresql"}:
+        fastest = min(taken for side, taken in seconds.items() if side != "armnesia")
+        return 1.5 * fastest + (0.06 if task == "look-up" else 0)
+    if kind == "parquet":
+        return 1.25 * seconds["DuckDB"] if task == "count" else 1.5 * seconds["DuckDB"] + 0.06
+    return math.inf
+
+
+def measure_erasing(kind: str, rows: int, before: str | None) -> bool:
     """Each side erases the same people once, from a log of its own."""
     people = [(7919 * number + 17) % max(rows // 20, 1) for number in range(TOGETHER)]
     seconds, peaks = {}, {}
-    sides = {"DuckDB": sys.executable, "armnesia": sys.executable, **({"before": before} if before else {})}
-    for side, python in sides.items():
+    sides = {"DuckDB": None, "armnesia": None, **({"before": before} if before else {})}
+    for side, source in sides.items():
         log = Log("parquet" if side == "DuckDB" else kind, rows)
         given = {
             **log.given,
@@ -248,10 +293,12 @@ def measure_erasing(kind: str, rows: int, before: str | None) -> None:
             "vault": f"sqlite:///{log.folder}.vault",
         }
         if side != "DuckDB":
-            run(PREPARE, json.dumps(given), python=python)
-        printed, peaks[side] = run(BARE if side == "DuckDB" else ARMNESIA, json.dumps(given), python=python)
+            run(PREPARE, json.dumps(given), source=source)
+        printed, peaks[side] = run(BARE if side == "DuckDB" else ARMNESIA, json.dumps(given), source=source)
         seconds[side] = json.loads(printed.splitlines()[-1])[0]
-    _print_sides(kind, "erase", seconds, peaks)
+        assert side == "DuckDB" or log.rows_of(people) == 0, f"rows are left by {side}"
+        log.remove()
+    return report(kind, "erase", seconds, peaks)
 
 
 TINY = "tiny.parquet"
@@ -261,14 +308,14 @@ duckdb.sql("COPY (SELECT 'A' AS action, 1 AS reward, 1 AS user_id) TO 'tiny.parq
 """
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--tasks", default="count,look-up,erase")
     parser.add_argument("--rounds", type=int, default=5, help="how often the sides take turns")
-    parser.add_argument("--before", help="a Python with another version of armnesia")
-    parser.add_argument("--folder", help="where to make the files; by default a temporary folder")
+    parser.add_argument("--before", help="the folder src of another version of armnesia")
+    parser.add_argument("--folder", help="where the temporary folder with the logs is made")
     given = parser.parse_args()
     print(machine())
     print(f"{given.rows:,} rows, 100 arms, {max(given.rows // 20, 1):,} people; medians of {given.rounds}")
@@ -281,19 +328,23 @@ def main() -> None:
         os.environ["PYICEBERG_CATALOG__BENCH__WAREHOUSE"] = f"file://{folder}/warehouse"
         os.mkdir("warehouse")
         run(CATALOG)
+        met = []
         for kind in given.kinds.split(","):
             if kind == "postgresql" and not os.environ.get("ARMNESIA_TEST_POSTGRES"):
-                print("postgresql: left out, because ARMNESIA_TEST_POSTGRES names no server")
-                continue
+                from tests.databases import postgres_url  # noqa: PLC0415 (it starts a server)
+
+                os.environ["ARMNESIA_TEST_POSTGRES"] = postgres_url()
             log = Log(kind, given.rows)
             for task in ("count", "look-up"):
                 if task in given.tasks:
                     person = given.rows // 60
-                    measure(log, task, given.rounds, given.before, tiny=TINY, person=person)
+                    met.append(measure(log, task, given.rounds, given.before, tiny=TINY, person=person))
+            log.remove()
             if "erase" in given.tasks and kind in ERASED:
-                measure_erasing(kind, given.rows, given.before)
+                met.append(measure_erasing(kind, given.rows, given.before))
     print(f"({time.perf_counter() - start:.0f} s in all)")
+    return 0 if all(met) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
