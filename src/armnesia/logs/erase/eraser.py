@@ -5,11 +5,13 @@ is planned or stored. A new kind of source has one subclass with `deleted` and, 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import datetime
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.logs.source import Source
+from armnesia.logs.sql import Column
 from armnesia.logs.statements import Chosen
 
 BLOCKS = "the file system may keep blocks of the old files until they are overwritten"
@@ -110,3 +112,24 @@ def contents_of(source: Source, people: Chosen) -> Contents:
         )
         ((of_people, others, digest),) = connection.rows(sql, {**relation.parameters, **parameters})
     return Contents(int(of_people), (int(others), int(digest or 0)))
+
+
+def of_each_role(people: Chosen) -> list[tuple[str, Chosen]]:
+    """Those given as users, and those given as ids, as far as there are any.
+
+    >>> of_each_role(Chosen(ids=["e-7"]))
+    [('id', Chosen(users=(), ids=['e-7']))]
+    """
+    given = [("user", Chosen(users=people.users)), ("id", Chosen(ids=people.ids))]
+    return [(role, each) for role, each in given if each.users or each.ids]
+
+
+def stored_values(source: Source, role: str, people: Chosen, written: Callable[[Column], str]) -> list[Any]:
+    """The values that name these people, in every spelling that the column has, as SQL writes them."""
+    with source.connection() as connection:
+        column = source.scan(connection).columns[source.columns.named()[role]]
+        relation = source.relation(connection, {"log_stored": written(column)})
+        is_chosen, parameters = relation.among(people)
+        sql = f"SELECT DISTINCT log_stored FROM {relation.table} WHERE {is_chosen}"
+        pieces = connection.stream(sql, {**relation.parameters, **parameters})
+        return [value for piece in pieces for (value,) in piece]

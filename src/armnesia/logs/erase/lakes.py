@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 from armnesia.core.errors import ArmnesiaError, UnsupportedError
 from armnesia.core.files import may_write
 from armnesia.core.memory import giving_back_memory, import_sparing
-from armnesia.logs.erase.eraser import Eraser, contents_of, not_erased
+from armnesia.logs.erase.eraser import Eraser, contents_of, not_erased, of_each_role, stored_values
 from armnesia.logs.lakes import LakeSource
-from armnesia.logs.sql import INTEGERS, quoted
+from armnesia.logs.sql import INTEGERS
 from armnesia.logs.statements import Chosen
 from armnesia.logs.stores import is_remote
 
@@ -73,13 +73,12 @@ class LakeEraser(Eraser, Generic[Opened]):
 
     def deleted(self, people: Chosen) -> int:
         """Delete by users, then by ids, each in one commit."""
-        by_users, by_ids = Chosen(users=people.users), Chosen(ids=people.ids)
-        return sum(self._deleted(role, each) for role, each in (("user", by_users), ("id", by_ids)))
+        return sum(self._deleted(role, each) for role, each in of_each_role(people))
 
     def _deleted(self, role: str, people: Chosen) -> int:
         source = self.now()
-        values = _stored_values(source, role, people) if people != Chosen() else []
-        if not values:
+        values = stored_values(source, role, people, lambda column: column.sql)
+        if not values:  # ids of rows that were the users'
             return 0
         with self.in_words(), giving_back_memory():
             before, after = self.commit(source, source.columns.named()[role], values)
@@ -121,13 +120,3 @@ class LakeEraser(Eraser, Generic[Opened]):
                     f"another writer was faster, or {self.library} cannot write such a table; erase again"
                 )
             raise not_erased(self.source.location, reason) from None
-
-
-def _stored_values(source: LakeSource, role: str, people: Chosen) -> list[Any]:
-    """The values that name these people, in every spelling that the column has."""
-    with source.connection() as connection:
-        relation = source.relation(connection, {"log_stored": quoted(source.columns.named()[role])})
-        is_chosen, parameters = relation.among(people)
-        sql = f"SELECT DISTINCT log_stored FROM {relation.table} WHERE {is_chosen}"
-        pieces = connection.stream(sql, {**relation.parameters, **parameters})
-        return [value for piece in pieces for (value,) in piece]
