@@ -115,6 +115,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 table.vacuum(dry_run=False, full=True, **options)
             if ignore_retention:
                 _shorten_log(table)
+                table = _opened(self._table)  # it would look for the commits that are gone
             left = table.vacuum(0, dry_run=True, full=True, enforce_retention_duration=False)
             return _last_change(table) + _retention(table) if left else None
 
