@@ -117,7 +117,9 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 _shorten_log(table)
                 table = _opened(self._table)  # it would look for the commits that are gone
             left = table.vacuum(0, dry_run=True, full=True, enforce_retention_duration=False)
-            return _last_change(table) + _retention(table) if left else None
+            # A vacuum also names files that are gone already.
+            is_there = any(each.type for each in _store_of(table).get_file_info(left))
+            return _last_change(table) + _retention(table) if is_there else None
 
 
 def _opened(source: DeltaSource) -> Any:
@@ -179,14 +181,21 @@ def _first_commit(table: Any, features: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"protocol": {**versions, **named}}, {"metaData": made}]
 
 
+def _store_of(table: Any) -> Any:
+    """The files of a table."""
+    from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415 (an extra)
+    from pyarrow import fs  # noqa: PLC0415 (an extra)
+
+    return fs.PyFileSystem(DeltaStorageHandler(table.table_uri))
+
+
 def _shorten_log(table: Any) -> None:
     """Write a checkpoint, and remove the log before it; a killed run leaves a log without gaps."""
-    from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415 (an extra)
     from pyarrow import fs  # noqa: PLC0415 (an extra)
 
     if table.metadata().configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "false":
         return
-    files = fs.PyFileSystem(DeltaStorageHandler(table.table_uri))
+    files = _store_of(table)
     named = (_VERSION.fullmatch(each.path) for each in files.get_file_info(fs.FileSelector("_delta_log")))
     old = sorted(found[0] for found in named if found and int(found[1]) < table.version())
     if old:
