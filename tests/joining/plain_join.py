@@ -14,8 +14,10 @@ Row = Mapping[str, Any]
 class PlainJoin:
     """The rows of the log by experiment and user, and the counts."""
 
-    rows: dict[tuple[str, str], tuple[str, float, int, int, datetime]] = field(default_factory=dict)
-    """Action, reward, exposures, metric rows, first exposure."""
+    rows: dict[tuple[str, str], tuple[str, float, int, int, datetime, str | None]] = field(
+        default_factory=dict
+    )
+    """Action, reward, exposures, metric rows, first exposure, and its country."""
     exposures: Counter[str] = field(default_factory=Counter)
     metric: Counter[str] = field(default_factory=Counter)
     uses: Counter[str] = field(default_factory=Counter)
@@ -42,9 +44,9 @@ def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read b
     metric_where: Mapping[str, str],
     with_value: bool,
 ) -> PlainJoin:
-    """Rows have user, time and, as exposures, experiment and action; as metric rows, a value."""
+    """Rows have user and time; exposures an experiment, an action and a country, metric rows a value."""
     done = PlainJoin()
-    seen: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
+    seen: dict[tuple[str, str], list[tuple[datetime, str, str | None]]] = {}
     times = [
         row["time"]
         for rows, where in ((exposures, exposure_where), (metric, metric_where))
@@ -64,14 +66,14 @@ def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read b
         elif row["time"] is None:
             done.exposures["missing_time"] += 1
         else:
-            seen.setdefault((experiment, user), []).append((row["time"], action))
+            seen.setdefault((experiment, user), []).append((row["time"], action, text_of(row["country"])))
     kept = {}
     for key, shown in seen.items():
-        if len({action for _, action in shown}) > 1:
+        if len({action for _, action, _ in shown}) > 1:
             done.left_out += 1
             done.exposures["of_people_left_out"] += len(shown)
         else:
-            kept[key] = min(time for time, _ in shown)
+            kept[key] = min(time for time, _, _ in shown)
             done.exposures["first"] += 1
             done.exposures["repeated"] += len(shown) - 1
     values: dict[tuple[str, str], list[float]] = {key: [] for key in kept}
@@ -103,7 +105,9 @@ def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read b
         bounded = reward if clip is None else max(clip[0], min(clip[1], reward))
         done.clipped += bounded != reward
         done.open += kept[key] + window > max(times)
-        done.rows[key] = (seen[key][0][1], bounded, len(seen[key]), len(found), kept[key])
+        countries = [country for time, _, country in seen[key] if time == kept[key]]
+        country = min(filter(None, countries), default=None)  # of several first exposures, the smallest
+        done.rows[key] = (seen[key][0][1], bounded, len(seen[key]), len(found), kept[key], country)
     return done
 
 

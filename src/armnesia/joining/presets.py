@@ -4,115 +4,107 @@ Which page of a platform's documentation each follows, and what is an assumption
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import any_of, listed
 from armnesia.logs.conditions import Condition, Where, conditions
 
 
-@dataclass(frozen=True)
-class JoinColumns:
-    """Which columns have what, and which rows are read; without a value column, each row counts as 1."""
+class Preset(NamedTuple):
+    """The names of columns, and the rows that are read if no other condition on their column is given."""
 
     experiment: str = "experiment"
     action: str = "action"
     user: str = "user"
     time: str = "time"
-    metric_user: str = "user"
-    metric_time: str = "time"
-    value: str | None = "value"
+    metric_user: str | None = None
+    """If not named, as the user of the exposures; so is the time."""
+    metric_time: str | None = None
+    value: str | None = None
     event: str | None = None
     """The column of the event's name, if the metric has all events: then a condition must name one."""
-    exposure_where: tuple[Condition, ...] = ()
-    metric_where: tuple[Condition, ...] = ()
+    exposure_where: str | None = None
+    metric_where: str | None = None
 
-    def named(self, columns: Mapping[str, str]) -> "JoinColumns":
-        """The same with other columns; user and time are those of both tables, where these are alike.
+    def roles(
+        self, columns: Mapping[str, str], experiment: str | None, *, with_value: bool
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """The columns of the exposures and of the metric by their roles; those given replace the preset's.
 
-        >>> found = PRESETS["growthbook"].named({"user": "anonymous_id"})
-        >>> found.user, found.metric_user, found.time
-        ('anonymous_id', 'anonymous_id', 'timestamp')
+        >>> shown, measured = PRESETS["growthbook"].roles({"user": "device"}, "checkout", with_value=True)
+        >>> shown
+        {'action': 'variation_id', 'user': 'device', 'time': 'timestamp'}
+        >>> measured
+        {'user': 'device', 'time': 'timestamp', 'value': 'value'}
         """
-        roles = [each.name for each in fields(self)[:-3]]
-        given = dict(columns)
+        own = dict(zip(self._fields[:7], self, strict=False))
         for role, name in columns.items():
-            if role not in roles or not (isinstance(name, str) and name):
+            if role not in own or not (isinstance(name, str) and name):
+                raise InvalidInputError(f"columns must name {listed(own, 10)}; got {role!r}: {name!r}")
+        names = {role: name for role, name in {**own, **columns}.items() if name is not None}
+        shown = {role: names[role] for role in ("experiment", "action", "user", "time")}
+        measured = {role: names.get(f"metric_{role}", names[role]) for role in ("user", "time")}
+        if experiment is not None:
+            del shown["experiment"]
+            if not experiment or "experiment" in columns:
                 raise InvalidInputError(
-                    f"columns must name columns by {listed(roles)}; got {role!r}: {name!r}"
+                    f"experiment must be the name of the only one, without a column of it; got {experiment!r}"
                 )
-            if role in ("user", "time") and getattr(self, role) == getattr(self, f"metric_{role}"):
-                given.setdefault(f"metric_{role}", name)
-        return replace(self, **given)  # type: ignore[arg-type]
+        if with_value or "value" in columns:  # else rows count, whatever else they say
+            if "value" not in names:
+                raise InvalidInputError(
+                    "this preset has no column of values: name it with columns (--column value=NAME), such as"
+                    " properties.revenue, or use aggregate any or count"
+                )
+            measured["value"] = names["value"]
+        return shown, measured
 
-    def of_exposures(self) -> dict[str, str]:
-        """The columns of the exposures, by their roles."""
-        return {role: getattr(self, role) for role in ("experiment", "action", "user", "time")}
-
-    def of_metric(self) -> dict[str, str]:
-        """The columns of the metric, by their roles."""
-        value = {} if self.value is None else {"value": self.value}
-        return {"user": self.metric_user, "time": self.metric_time, **value}
-
-    def check_metric(self, preset: str | None, aggregate: str) -> None:
-        """Refuse a metric of which it is not said what to add up."""
-        if self.event is not None and self.event not in {each.column for each in self.metric_where}:
+    def where(
+        self, exposures: Where | None, metric: Where | None
+    ) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
+        """The conditions of both tables; those given replace the preset's on the same columns."""
+        found = []
+        for own, given in ((self.exposure_where, exposures), (self.metric_where, metric)):
+            asked = conditions(given)
+            columns = {each.column for each in asked}
+            found.append((*(each for each in conditions(own) if each.column not in columns), *asked))
+        if self.event is not None and self.event not in {each.column for each in found[1]}:
             raise InvalidInputError(
-                f"a metric of preset {preset} is a table of all events: select one with metric_where"
+                "a metric of this preset is a table of all events: select one with metric_where"
                 f" (--metric-where '{self.event} = NAME')"
             )
-        if aggregate == "sum" and self.value is None:
-            raise InvalidInputError(
-                f"preset {preset} has no column of values: name it with value (--value-column), such as"
-                " properties.revenue, or use aggregate any or count"
-            )
-
-    def only(self, exposures: Where | None, metric: Where | None) -> "JoinColumns":
-        """The same with further conditions, which replace its own on the same columns.
-
-        >>> [str(each) for each in PRESETS["posthog"].only("event = $pageview", None).exposure_where]
-        ["event = '$pageview'"]
-        """
-
-        def added(own: tuple[Condition, ...], where: Where | None) -> tuple[Condition, ...]:
-            given = conditions(where)
-            return (*(each for each in own if each.column not in {new.column for new in given}), *given)
-
-        return replace(
-            self,
-            exposure_where=added(self.exposure_where, exposures),
-            metric_where=added(self.metric_where, metric),
-        )
+        return found[0], found[1]
 
 
 PRESETS = {
-    "growthbook": JoinColumns(
-        *("experiment_id", "variation_id", "user_id", "timestamp"), *("user_id", "timestamp", "value")
-    ),
-    "posthog": JoinColumns(
+    "growthbook": Preset("experiment_id", "variation_id", "user_id", "timestamp", value="value"),
+    "posthog": Preset(
         *("properties.$feature_flag", "properties.$feature_flag_response", "distinct_id", "timestamp"),
-        *("distinct_id", "timestamp", None, "event"),
-        exposure_where=conditions("event = $feature_flag_called"),
+        event="event",
+        exposure_where="event = $feature_flag_called",
     ),
-    "statsig": JoinColumns(
-        *("name", "experiment_group", "unit_id", "first_exposure_utc"),
-        *("user_id", "timestamp", "event_value", "event_name"),
+    "statsig": Preset(
+        *("name", "experiment_group", "unit_id", "first_exposure_utc", "user_id", "timestamp"),
+        value="event_value",
+        event="event_name",
     ),
-    "launchdarkly": JoinColumns(
+    "launchdarkly": Preset(
         *("experiment_iteration_id", "variation_id", "context_key", "received_time"),
-        *("context_key", "received_time", "event_value", "event_key"),
-        exposure_where=conditions("context_kind = user"),
-        metric_where=conditions("context_kind = user"),
+        value="event_value",
+        event="event_key",
+        exposure_where="context_kind = user",
+        metric_where="context_kind = user",
     ),
 }
 
 
-def named_preset(name: str | None) -> JoinColumns:
-    """The preset of this name; without a name, the columns that the other commands use by default.
+def preset_of(name: str | None) -> Preset:
+    """The preset of this name; without one, columns are named by their roles.
 
-    >>> named_preset("growthbook").action, named_preset(None).action
+    >>> preset_of("growthbook").action, preset_of(None).action
     ('variation_id', 'action')
     """
     if name is not None and name not in PRESETS:
         raise InvalidInputError(f"preset must be {any_of(list(PRESETS))}; got {name!r}")
-    return JoinColumns() if name is None else PRESETS[name]
+    return Preset(value="value") if name is None else PRESETS[name]

@@ -67,6 +67,16 @@ def test_rows_are_selected_by_conditions(run: Any, tables: Path) -> None:
     assert done.json["metric_uses"]["after_window"] == 1
 
 
+def test_columns_are_named_and_the_log_is_replaced(run: Any, tables: Path) -> None:
+    shown = tables / "shown.csv"
+    shown.write_text(shown.read_text().replace("user,action", "person,variant"))
+    names = ("--column", "user=person", "--column", "metric_user=user", "--column", "action=variant")
+    assert run(*JOIN, *names, "--keep", "variant", "--json").json["rows"] == 2
+    assert (tables / "log.csv").read_text().splitlines()[0].endswith(",metric_rows,variant")
+    assert run(*JOIN, *names, "--experiment", "one", "--replace", "--json").json["people"] == 2
+    assert {row.split(",")[0] for row in (tables / "log.csv").read_text().splitlines()[1:]} == {"one"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -75,13 +85,17 @@ def test_rows_are_selected_by_conditions(run: Any, tables: Path) -> None:
         (("--clip", "a,b"), "--clip must be two numbers such as 0,100; got 'a,b'"),
         (
             ("--exposure-where", "user"),
-            "where must be a condition such as country = DE, age >= 18 or page in (home, cart); got 'user'",
+            "where must be a condition such as country = DE, age >= 18, page in (home, cart) or",
         ),
         (("--aggregate", "mean"), "aggregate must be sum, any or count; got 'mean'"),
+        (("--column", "user"), "--column must be ROLE=NAME such as user=anonymous_id, once for each role"),
+        (("--column", "user=a", "--column", "user=b"), "once for each role; got 'user=a', 'user=b'"),
+        (("--column", "arm=variant"), "columns must name 'experiment', 'action', 'user', 'time',"),
+        (("--column", "user=person"), "name it with columns (--column user=NAME)"),
         (("--out", "log.txt"), "out must end in one of"),
         (("--out", "bought.csv"), "'bought.csv' exists already"),
         (("--metric", "nothing.csv"), "'nothing.csv' is not a file and matches none"),
-        (("--metric", "sqlite:///x.db"), "write the table of a database or lake to Parquet first"),
+        (("--metric", "sqlite:///x.db"), "write the table of a database to Parquet first"),
     ],
 )
 def test_bad_options_are_refused(run: Any, tables: Path, options: tuple[str, ...], message: str) -> None:

@@ -1,5 +1,6 @@
 """The command `join`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,17 +10,12 @@ from armnesia.cli import options as opt
 from armnesia.cli.interrupts import Interrupted, import_before_work
 from armnesia.cli.output import counting_seconds, print_result, table
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.messages import counted
-from armnesia.joining import AGGREGATES, PRESETS, TIME_UNITS, Joined, join_metrics
-from armnesia.logs.files.duckdb_engine import MEMORY_LIMIT
+from armnesia.core.messages import any_of, counted, listed
+from armnesia.joining import AGGREGATES, PRESETS, Joined, join_metrics
 
 _MOST_VARIANTS = 100
 _MISMATCH = 0.001
 """The p-value from which a line is printed about unequal shares."""
-Unit = Annotated[
-    str | None,
-    typer.Option(metavar="|".join(TIME_UNITS), help="What times count since 1970, if they are numbers."),
-]
 Where = Annotated[
     list[str] | None,
     typer.Option(metavar="CONDITION", help="Only rows such as 'event = purchase' (repeatable)."),
@@ -27,8 +23,10 @@ Where = Annotated[
 
 
 def join(
-    exposures: Annotated[str, typer.Option(metavar="FILES", help="Exposures: CSV, Parquet or JSON lines.")],
-    metric: Annotated[str, typer.Option(metavar="FILES", help="Rows of the metric: the same formats.")],
+    exposures: Annotated[
+        str, typer.Option(metavar="FILES", help="Exposures: CSV, Parquet or JSON, or a table of a lake.")
+    ],
+    metric: Annotated[str, typer.Option(metavar="FILES", help="Rows of the metric, in the same formats.")],
     out: Annotated[Path, typer.Option(help="The log to write: a new .parquet or .csv file.")],
     window: Annotated[str, typer.Option(help="How long the metric counts: 14d, 36h, 90min.")],
     aggregate: Annotated[
@@ -36,28 +34,24 @@ def join(
     ] = "sum",
     clip: Annotated[str | None, typer.Option(help="Lowest and highest reward of a person: 0,100.")] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="|".join(PRESETS), help="Whose exports the columns are named by.")
+        str | None, typer.Option(help=f"Whose exports name the columns: {any_of(list(PRESETS))}.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=NAME",
+            help="A column: experiment, action, user, time, metric_user, metric_time or value (repeatable).",
+        ),
     ] = None,
     experiment: Annotated[
         str | None, typer.Option(help="The experiment, if the exposures have no column of it.")
     ] = None,
-    experiment_column: Annotated[str | None, typer.Option(help="Column of the experiment.")] = None,
-    action_column: Annotated[str | None, typer.Option(help="Column of the action.")] = None,
-    user_column: Annotated[str | None, typer.Option(help="Column of the user, in both tables.")] = None,
-    time_column: Annotated[str | None, typer.Option(help="Column of the time, in both tables.")] = None,
-    time_unit: Unit = None,
     exposure_where: Where = None,
+    metric_where: Where = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column of the first exposure for the log (repeatable)."),
     ] = None,
-    value_column: Annotated[str | None, typer.Option(help="Column of the metric's value.")] = None,
-    metric_user_column: Annotated[str | None, typer.Option(help="The user's, if another one.")] = None,
-    metric_time_column: Annotated[str | None, typer.Option(help="The time's, if another one.")] = None,
-    metric_time_unit: Unit = None,
-    metric_where: Where = None,
-    time_zone: Annotated[str, typer.Option(help="The zone of times that have none.")] = "UTC",
-    memory_limit: opt.MemoryLimit = MEMORY_LIMIT,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file of --out.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -66,6 +60,7 @@ def join(
     One row per person and experiment, with the variant and what the person did in a window afterwards.
     People who saw several variants of an experiment are left out and counted.
     """
+    columns, bounds = _columns(column or []), None if clip is None else _two_numbers(clip)
     import_before_work("duckdb")
     try:
         with counting_seconds(None, quiet=as_json):
@@ -75,24 +70,14 @@ def join(
                 out=out,
                 window=window,
                 aggregate=aggregate,
-                clip=None if clip is None else _two_numbers(clip),
+                clip=bounds,
                 preset=preset,
+                columns=columns,
                 experiment=experiment,
-                experiment_column=experiment_column,
-                action_column=action_column,
-                user_column=user_column,
-                time_column=time_column,
-                time_unit=time_unit,
                 exposure_where=exposure_where,
-                keep=keep or (),
-                value_column=value_column,
-                metric_user_column=metric_user_column,
-                metric_time_column=metric_time_column,
-                metric_time_unit=metric_time_unit,
                 metric_where=metric_where,
-                time_zone=time_zone,
+                keep=keep or (),
                 replace=replace,
-                memory_limit=memory_limit,
             )
     except KeyboardInterrupt:
         raise Interrupted("interrupted; nothing was written") from None
@@ -103,9 +88,9 @@ def _shown(done: Joined) -> list[Any]:
     """The table of variants, and what became of the rows."""
     exposures, metric, uses = done.exposures, done.metric, done.metric_uses
     rows = [
-        [each.experiment, variant.action, variant.people, variant.exposures, variant.with_metric]
+        [each["experiment"], *(variant[name] for name in ("action", "people", "exposures", "with_metric"))]
         for each in done.experiments
-        for variant in each.variants
+        for variant in each["variants"]
     ]
     columns = ["experiment", "action", "people", "exposures", "with metric"]
     title = (
@@ -118,24 +103,39 @@ def _shown(done: Joined) -> list[Any]:
         table(title, columns, rows[:_MOST_VARIANTS]),
         *([f"and {counted(more, 'more variant')}; --json lists all"] if more > 0 else []),
         *(
-            f"Unequal shares in {each.experiment!r}: p = {each.equal_shares_p_value:.2g} if all variants were"
-            " meant to get the same share"
+            f"Unequal shares in {each['experiment']!r}: p = {each['equal_shares_p_value']:.2g} if all"
+            " variants were meant to get the same share"
             for each in done.experiments
-            if each.equal_shares_p_value is not None and each.equal_shares_p_value < _MISMATCH
+            if each["equal_shares_p_value"] is not None and each["equal_shares_p_value"] < _MISMATCH
         ),
         f"Rewards from {done.lowest_reward:g} to {done.highest_reward:g}; {done.rows_clipped} clipped,"
         f" {done.rows_without_metric} without metric, {done.rows_with_open_window} with an open window",
-        f"{counted(exposures.read, 'exposure')}: {exposures.first} first, {exposures.repeated} repeated,"
-        f" {exposures.of_people_left_out} of {left_out} left out for several variants,"
-        f" {exposures.filtered} not selected; missing: {exposures.missing_user} user,"
-        f" {exposures.missing_experiment} experiment, {exposures.missing_action} action,"
-        f" {exposures.missing_time} time",
-        f"{counted(metric.read, 'metric row')}: {metric.user_exposed} of people exposed,"
-        f" {metric.user_not_exposed} of others, {metric.filtered} not selected; missing:"
-        f" {metric.missing_user} user, {metric.missing_time} time, {metric.missing_value} value",
-        f"In their experiments: {uses.within_window} in the window, {uses.before_window} before,"
-        f" {uses.after_window} after, {uses.of_people_left_out} of people left out",
+        f"{counted(exposures['read'], 'exposure')}: {exposures['first']} first,"
+        f" {exposures['repeated']} repeated, {exposures['of_people_left_out']} of {left_out} left out for"
+        f" several variants, {exposures['filtered']} not selected; missing: {_missing(exposures)}",
+        f"{counted(metric['read'], 'metric row')}: {metric['user_exposed']} of people exposed,"
+        f" {metric['user_not_exposed']} of others, {metric['filtered']} not selected; missing:"
+        f" {_missing(metric)}",
+        f"In their experiments: {uses['within_window']} in the window, {uses['before_window']} before,"
+        f" {uses['after_window']} after, {uses['of_people_left_out']} of people left out",
     ]
+
+
+def _missing(counts: Mapping[str, int]) -> str:
+    """How many rows had no value in which column."""
+    name = "missing_"
+    return ", ".join(f"{n} {each.removeprefix(name)}" for each, n in counts.items() if each.startswith(name))
+
+
+def _columns(given: list[str]) -> dict[str, str]:
+    """The names of columns by their roles."""
+    found = {role.strip(): name.strip() for role, _, name in (each.partition("=") for each in given)}
+    if len(found) < len(given) or not all(found.values()):
+        raise InvalidInputError(
+            "--column must be ROLE=NAME such as user=anonymous_id, once for each role; got"
+            f" {listed(given, 10)}"
+        )
+    return found
 
 
 def _two_numbers(given: str) -> list[float]:
