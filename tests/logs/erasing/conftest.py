@@ -1,38 +1,57 @@
 """A source of each kind, in the folder of a test."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyiceberg import catalog
-from pyiceberg.utils.config import Config
 
-from tests.logs.erasing.stores import STORES, DeltaStore, IcebergStore, Store, iceberg_variables
+from tests.logs.erasing.stores import (
+    STORES,
+    DeltaStore,
+    IcebergStore,
+    ParquetStore,
+    PostgresStore,
+    SQLiteStore,
+    Store,
+)
 
 
-def make_store(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """An empty source of a kind."""
-    if kind == "iceberg":
-        for name, text in iceberg_variables(folder).items():
-            monkeypatch.setenv(name, text)
-        monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())  # read when pyiceberg is imported
-    return STORES[kind](folder)
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """What names a catalog of Iceberg tables is gone after a test."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A source of every kind."""
-    return make_store(request.param, tmp_path / "log", monkeypatch)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """An empty source of every kind."""
+    return STORES[request.param](tmp_path / "log")
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> DeltaStore:
-    """An empty Delta table."""
+def parquet(tmp_path: Path) -> ParquetStore:
+    return ParquetStore(tmp_path / "log")
+
+
+@pytest.fixture
+def delta(tmp_path: Path) -> DeltaStore:
     return DeltaStore(tmp_path / "log")
 
 
 @pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IcebergStore:
-    """An empty Iceberg table."""
-    store = make_store("iceberg", tmp_path / "log", monkeypatch)
-    assert isinstance(store, IcebergStore)
-    return store
+def iceberg(tmp_path: Path) -> IcebergStore:
+    return IcebergStore(tmp_path / "log")
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> SQLiteStore:
+    return SQLiteStore(tmp_path / "log")
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> PostgresStore:
+    return PostgresStore(tmp_path / "log")

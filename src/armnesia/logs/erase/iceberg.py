@@ -162,13 +162,15 @@ class IcebergEraser(LakeEraser[IcebergSource]):
             raise self._not_removed("files that it needs are not listed at its location")
         scheme, mark, _ = table.location().rpartition("://")
         named = {_key(table, each) for each in _metadata_files(table)}
-        for key in files.keys() - named:
+        for key in set(files) - named:
             if _METADATA.search(key):
                 other = FromInputFile.table_metadata(table.io.new_input(f"{scheme}{mark}{files[key].path}"))
                 if other.table_uuid != table.metadata.table_uuid:
-                    raise self._not_removed(
-                        "another table has metadata at its location, and may need files there; move them"
-                    )
+                    del files[key]  # such as one that `create_table_if_not_exists` has left
+                    if other.snapshots:
+                        raise self._not_removed(
+                            "another table has metadata at its location, and may need files there; move them"
+                        )
         return files
 
     def _not_removed(self, reason: str) -> UnsupportedError:
