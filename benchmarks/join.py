@@ -1,11 +1,12 @@
 """Joining exposures with a metric: the time beside that of the bare query, in the same run.
 
-    python benchmarks/join.py [--rows N] [--people N] [--memory-limit 2GB]
+    python benchmarks/join.py [--rows N] [--people N] [--beside FOLDER]
 
 Exposures and metric have N rows each (10⁷ by default), in Parquet. A person sees two of ten experiments, and
 one in 200 exposures is of another variant. The bare query is what one would write by hand in DuckDB: first
 exposures, people with one variant, sums in the window. It counts nothing, checks nothing and makes no ids.
-Peak memory is the largest resident set of each process.
+`--beside` names the folder src of another version, which is measured too. Peak memory is the largest
+resident set of each process.
 """
 
 import argparse
@@ -36,8 +37,8 @@ duckdb.sql(f"COPY ({exposures}) TO 'exposures.parquet'")
 duckdb.sql(f"COPY ({metric}) TO 'metric.parquet'")
 """
 BARE = """
-import duckdb, sys
-database = duckdb.connect(config={"temp_directory": "spilled", "memory_limit": sys.argv[1]})
+import duckdb
+database = duckdb.connect(config={"temp_directory": "spilled"})
 database.execute("SET preserve_insertion_order = false")
 database.execute("SET enable_progress_bar = false")
 database.execute('''
@@ -54,21 +55,21 @@ database.execute('''
 print(database.execute("SELECT count(*), sum(reward) FROM 'bare.parquet'").fetchall())
 """
 OURS = """
-import duckdb, sys
+import duckdb
 from armnesia import join_metrics
-done = join_metrics("exposures.parquet", "metric.parquet", window="14d", out="log.parquet", replace=True,
-    memory_limit=sys.argv[1])
+done = join_metrics("exposures.parquet", "metric.parquet", window="14d", out="log.parquet", replace=True)
 print(duckdb.sql("SELECT count(*), sum(reward) FROM 'log.parquet'").fetchall())
 """
 
 
-def run(name: str, code: str, *arguments: str) -> tuple[float, str]:
+def run(name: str, code: str, *arguments: str, path: str | None = None) -> tuple[float, str]:
     """Run Python code in a process of its own; print its time and peak memory."""
     start = time.perf_counter()
     with open("output", "wb") as output:
         actions = [(os.POSIX_SPAWN_DUP2, output.fileno(), number) for number in (1, 2)]
         command = [sys.executable, "-c", code, *arguments]
-        pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
+        environment = os.environ if path is None else {**os.environ, "PYTHONPATH": path}
+        pid = os.posix_spawn(sys.executable, command, environment, file_actions=actions)
         _, status, usage = os.wait4(pid, 0)
     seconds = time.perf_counter() - start
     printed = Path("output").read_text(errors="replace").strip()
@@ -84,15 +85,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--people", type=int, help="by default a fifth of the rows")
-    parser.add_argument("--memory-limit", default="2GB")
+    parser.add_argument("--beside", metavar="FOLDER", help="the folder src of another version")
     given = parser.parse_args()
     people = given.people or given.rows // 5
-    print(f"{given.rows:,} exposures and metric rows, {people:,} people, {given.memory_limit}", flush=True)
+    beside = given.beside and os.path.abspath(given.beside)
+    print(f"{given.rows:,} exposures and metric rows, {people:,} people", flush=True)
     with tempfile.TemporaryDirectory(prefix="armnesia-join-") as folder, contextlib.chdir(folder):
         run("make the tables", MAKE, str(given.rows), str(people))
-        bare, _ = run("the bare query", BARE, given.memory_limit)
-        ours, _ = run("join_metrics", OURS, given.memory_limit)
-        again, _ = run("the bare query again", BARE, given.memory_limit)
+        bare, _ = run("the bare query", BARE)
+        ours, _ = run("join_metrics", OURS)
+        if beside:
+            run("join_metrics of the other", OURS, path=beside)
+            run("join_metrics again", OURS)
+            run("join_metrics of the other", OURS, path=beside)
+        again, _ = run("the bare query again", BARE)
     print(f"join_metrics takes {ours / ((bare + again) / 2):.2f} times the CPU time of the bare query")
 
 
