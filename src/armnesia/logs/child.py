@@ -86,7 +86,11 @@ class ChildConnection:
                 self.rows(f"DETACH {self.server}")
                 _idle_of(os.getpid()).append(self._process)
                 return
-        _end(self._process)
+        process = self._process
+        process.terminate()
+        assert process.stdout is not None
+        process.stdout.read()  # a full pipe would keep it; an end of its requests would meet the signal
+        process.communicate()
 
 
 def _started() -> _Process:
@@ -99,11 +103,6 @@ def _started() -> _Process:
     )
 
 
-def _end(process: _Process) -> None:
-    process.terminate()
-    process.communicate()
-
-
 @cache
 def _idle_of(parent: int) -> list[_Process]:
     """The children that wait; a forked process has its own."""
@@ -112,7 +111,7 @@ def _idle_of(parent: int) -> list[_Process]:
     def end() -> None:
         if parent == os.getpid():
             for each in idle:
-                _end(each)
+                each.communicate()
 
     atexit.register(end)
     return idle

@@ -1,7 +1,7 @@
 """What DuckDB misreads in CSV files without a word is looked for here, in one pass over the bytes.
 
 DuckDB trims blanks beside quotes, drops a column that holds null characters only, and loses a last record
-that is longer than its buffer, for instance because a quote was never closed.
+whose quote is never closed.
 """
 
 import csv
@@ -9,6 +9,8 @@ import gzip
 import zlib
 from pathlib import Path
 from typing import IO, NamedTuple
+
+import numpy as np
 
 from armnesia.core.errors import InvalidLogError
 
@@ -38,9 +40,9 @@ def check_csv(path: str, given: str | None, usual: str, compression: str) -> Csv
                 delimiter = next((each for each in _OTHER_DELIMITERS if each in names[0]), usual)
                 names = _header(path, file, delimiter)
             file.seek(0)
-            has_quotes, is_odd = _scan(path, file)
+            has_quotes, is_odd = _scan(path, file, delimiter)
         if is_odd:
-            _refuse_blanks(path, compression, delimiter)
+            _check_quotes(path, compression, delimiter)
     except UnicodeDecodeError:
         raise _refused(path, "it has text that is not UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
@@ -57,37 +59,46 @@ def _header(path: str, file: IO[bytes], delimiter: str) -> list[str]:
     return names
 
 
-def _scan(path: str, file: IO[bytes]) -> tuple[bool, bool]:
-    """Whether there are quotes, and blanks beside them."""
-    has_quotes = is_odd = False
-    last = b""
-    while block := file.read(_BLOCK):
+def _scan(path: str, file: IO[bytes], delimiter: str) -> tuple[bool, bool]:
+    """Whether there are quotes, and whether any is elsewhere than where a field begins or ends, or open."""
+    is_edge = np.zeros(256, dtype=bool)
+    is_edge[list(b'"\r\n' + delimiter.encode())] = True
+    quotes, is_odd, last = 0, False, b"\n"
+    while True:
+        block = file.read(_BLOCK)
         if b"\0" in block:
             raise _refused(path, "it has a null character, which is no text")
         if len(block) == _BLOCK and b"\n" not in block:
             raise _refused(path, f"a line has more than {_BLOCK:,} bytes; is a line end missing?")
-        if b'"' in block:
-            has_quotes = True
-            is_odd = is_odd or b' "' in last + block or b'" ' in last + block
-        last = block[-1:]
-    return has_quotes, is_odd
+        # Of two neighbours on both sides: the last byte of a block is looked at with the next one.
+        text = last + (block or b"\n")
+        if b'"' in text:
+            marks = np.frombuffer(text, dtype=np.uint8)
+            at = np.flatnonzero(marks[1:-1] == ord('"')) + 1
+            opening, closing = at[quotes % 2 :: 2], at[1 - quotes % 2 :: 2]
+            is_odd |= not (is_edge[marks[opening - 1]].all() and is_edge[marks[closing + 1]].all())
+            quotes += len(at)
+        if not block:
+            return quotes > 0, is_odd or quotes % 2 == 1
+        last = text[-2:]
 
 
-def _refuse_blanks(path: str, compression: str, delimiter: str) -> None:
-    """Look at each field: a quote may have a blank beside it inside a quoted text."""
+def _check_quotes(path: str, compression: str, delimiter: str) -> None:
+    """Read each record: a quote may have anything beside it in the middle of a text."""
     with _opened(path, compression) as file:
         reader = csv.reader((line.decode() for line in file), delimiter=delimiter, strict=True)
         try:
             odd = any(
                 field.lstrip(" ").startswith('"') and field.startswith(" ") for row in reader for field in row
             )
-        except csv.Error:  # text after a closing quote
+        except csv.Error:  # text after a closing quote, or no closing quote
             odd = True
     if odd:
         raise _refused(
             path,
-            f"line {reader.line_num} has a blank or other text beside a quoted field, which readers of CSV"
-            " understand differently; write the quote where the field begins or ends",
+            f"line {reader.line_num} has a quote that is not closed, or a blank or other text beside a quoted"
+            " field, which readers of CSV understand differently; write the quote where the field begins or"
+            " ends",
         )
 
 

@@ -19,7 +19,7 @@ from armnesia.logs.child import ChildConnection
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, connected
 from armnesia.logs.source import Scan, Source
-from armnesia.logs.sql import NUMERIC, Column, quoted
+from armnesia.logs.sql import NUMERIC, Column, literal, quoted
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
@@ -153,7 +153,7 @@ class SQLiteSource(TableSource):
             tables = self._ask(connection, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
             if (self.table,) not in tables:
                 raise _no_table(self.location, str(self.table), sorted(name for (name,) in tables))
-            named = _literal(str(self.table))
+            named = literal(str(self.table))
             declared = self._ask(
                 connection, f"SELECT name, upper(type) FROM pragma_table_xinfo({named}) WHERE hidden <> 1"
             )
@@ -167,7 +167,7 @@ class SQLiteSource(TableSource):
     def connection(self) -> Iterator[Connection]:
         """A connection of a child process; see `child.py`."""
         connection = ChildConnection(
-            self.location, "sqlite_scanner", _literal(f"sqlite:{self.path}"), _ATTACHED
+            self.location, "sqlite_scanner", literal(f"sqlite:{self.path}"), _ATTACHED
         )
         try:
             yield connection
@@ -190,14 +190,14 @@ class SQLiteSource(TableSource):
             columns[name] = Column(label, "VARCHAR", is_text=True)
             at_server[label] = _WRITTEN.format(column=quoted(name), kind=kind, text=text)
         table = f"SELECT * FROM {quoted(str(self.table))}"
-        return Scan(f"sqlite_query('{_ATTACHED}', {_literal(table)})", columns, at_server=at_server)
+        return Scan(f"sqlite_query('{_ATTACHED}', {literal(table)})", columns, at_server=at_server)
 
     @property
     def _own_table(self) -> str:
         return f"{_ATTACHED}.main.{quoted(str(self.table))}"
 
     def _ask(self, connection: Connection, sql: str) -> list[Any]:
-        return connection.rows(f"SELECT * FROM sqlite_query('{_ATTACHED}', {_literal(sql)})")
+        return connection.rows(f"SELECT * FROM sqlite_query('{_ATTACHED}', {literal(sql)})")
 
     def eraser(self) -> "Eraser":
         """What deletes rows of the table."""
@@ -233,10 +233,6 @@ def _strict_type(declared: str, read: str) -> str:
     if re.search(_DECLARED.get(read, "(?!)"), declared):
         return read
     return _ROUNDED if read == "DOUBLE" else ""
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _no_table(location: str, table: str, existing: list[str]) -> InvalidLogError:

@@ -101,6 +101,11 @@ class DuckDBConnection:
         self.cursor.execute(f"SET VARIABLE {name} = ({listed})")
         return f"getvariable('{name}')"
 
+    def register(self, name: str, frame: Any) -> None:
+        """Give a name to columns in memory."""
+        with _in_words(self._source):
+            self.cursor.register(name, frame)
+
     def load(self, extension: str) -> None:
         """Load an extension."""
         with _in_words(self._source):
@@ -205,11 +210,15 @@ def _in_words(source: str) -> Iterator[None]:
 
 
 _REASONS = {
+    r"Malformed JSON|JSON transform": "it is damaged, or has something else than JSON objects",
     r"No files found|Cannot open file|No such file": "a file of it is gone, or cannot be opened",
     r"not utf-?8|Invalid string encoding|Invalid unicode": "it has text that is not UTF-8",
     r"unterminated quote": "a quote is opened and never closed",
     r"invalid state|line terminator|new.?line": "its lines end in different ways; write it with one line end",
     r"No magic bytes|magic|footer|Parquet": "it is damaged, or no Parquet file",
+    r"Arrow Type for Decimal": "it has decimals of more than 38 digits; write them as text",
+    r"not (yet )?supported|unsupported": "DuckDB does not support a feature of it",
+    r"Failed to (execute|fetch|prepare)": "its server refused the query",
     r"Mismatch Type Error": "a column has values of another type than it is declared with: read a view that has"
     " it as CAST(… AS TEXT), or AS REAL for rewards",
     r"could not connect|Unable to connect|connection": "its server does not answer, or refuses this user",
@@ -230,5 +239,6 @@ def _reason(message: str) -> str:
     if line and columns:
         return f"line {line[1]} has {columns[2]} columns where the header has {columns[1]}"
     found = (reason for pattern, reason in _REASONS.items() if re.search(pattern, message, re.IGNORECASE))
-    reason = next(found, re.split(r":|\n", message)[0])
+    kind = re.match(r"[A-Za-z ]+ Error(?=:)", message)
+    reason = next(found, kind[0] if kind else "DuckDB failed")
     return f"line {line[1]}: {reason}" if line else reason

@@ -18,7 +18,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.csv_text import check_csv
 from armnesia.logs.engine import Connection
 from armnesia.logs.source import Scan, Source, Version
-from armnesia.logs.sql import Column, quoted
+from armnesia.logs.sql import Column, by_name, literal, quoted
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
@@ -55,8 +55,6 @@ class FileSource(Source):
     """Size and time of change of each file; none of files that are not on this machine."""
     table_sql: str = ""
     stored: Mapping[str, Column] = field(default_factory=dict)
-    refused: Mapping[str, InvalidLogError] = field(default_factory=dict)
-    """Columns that cannot be read, and why."""
     remote: bool = False
     delimiter: str | None = None
     """Of CSV files, if it was given; else a header without a comma tells."""
@@ -66,8 +64,12 @@ class FileSource(Source):
         cls, location: Any, columns: Columns, table: str | None = None, delimiter: str | None = None
     ) -> "FileSource":
         """The files of a path, folder or glob."""
-        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
-            raise InvalidInputError(f"delimiter must be one character, such as ; or a tab; got {delimiter!r}")
+        if delimiter is not None and (
+            not delimiter.isascii() or len(delimiter) != 1 or delimiter in '"\r\n\0'
+        ):
+            raise InvalidInputError(
+                f"delimiter must be one character of ASCII, such as ; or a tab; got {delimiter!r}"
+            )
         found = cls(location, columns, delimiter=delimiter)
         if "://" in location:
             found = replace(found, remote=True)
@@ -95,7 +97,7 @@ class FileSource(Source):
                 f"delimiter is for CSV files, and these are Parquet; got {self.delimiter!r}"
             )
         stamps = () if self.remote else tuple(map(stamp_of_file, paths))
-        found = replace(self, paths=tuple(paths), stamps=stamps, stored={}, refused={})
+        found = replace(self, paths=tuple(paths), stamps=stamps, stored={})
         return found._as_parquet() if format_.delimiter is None else found._as_csv(format_)
 
     def scan(self, connection: Connection) -> Scan:
@@ -106,11 +108,6 @@ class FileSource(Source):
             if stamp_of_file(path) != stamp:
                 raise InvalidLogError(f"source {path!r} has changed since the log was read; read it again")
         return Scan(self.table_sql, self.stored, {"files": [glob.escape(path) for path in self.paths]})
-
-    def typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:
-        if name in self.refused:
-            raise self.refused[name]
-        return super().typed(role, name, available)
 
     def version(self) -> Version | None:
         """Each file with its size and time of change."""
@@ -149,16 +146,13 @@ class FileSource(Source):
         # Read by one thread where a quote could stay open: the last record is lost if it is very long.
         parallel = not any(text.has_quotes for text in texts)
         sql = (
-            f"read_csv($files, {rules}, delim = '{first.delimiter}', compression = '{format_.compression}',"
-            f" parallel = {str(parallel).lower()}, {{hive}}, columns = {{{{{types}}}}})"
+            f"read_csv($files, {rules}, delim = {literal(first.delimiter)}, compression = '{format_.compression}',"
+            f" parallel = {str(parallel).lower()}, {{hive}}, columns = {{{types}}})"
         )
-        columns = {name: Column(f"c{at}", "VARCHAR", is_text=True) for at, name in enumerate(first.names)}
-        repeated = {
-            name: refusals.repeated_column("column", name, [name])
-            for name in columns
-            if first.names.count(name) > 1
-        }
-        return replace(self, table_sql=sql, stored=columns, refused=repeated)._with_partitions()
+        columns = by_name(
+            first.names, [Column(f"c{at}", "VARCHAR", is_text=True) for at in range(len(first.names))]
+        )
+        return replace(self, table_sql=sql, stored=columns)._with_partitions()
 
     def _as_parquet(self) -> "FileSource":
         """Read Parquet by the names of columns, which must have one type in all files, if they are read."""
@@ -175,20 +169,18 @@ class FileSource(Source):
                 for same, _ in schemas
             ]
             misled = misled_columns(connection, self.paths)
-        stored = [_top(fields) for _, fields in schemas]
+        stored = [top_columns(fields) for _, fields in schemas]
         columns: dict[str, Column] = {}
         for name, type_, *_ in (row for rows in described for row in rows):
             columns.setdefault(name, Column(quoted(name), type_, misleads=name in misled))
-        refused = {}
         for name in {each["name"] for fields in stored for each in fields}:
             fault = self._fault(name, stored, [same[0] for same, _ in schemas])
             if fault is not None:
-                refused[name] = fault
-                columns.setdefault(name, Column("NULL", "VARCHAR"))
+                columns[name] = Column("NULL", "VARCHAR", fault=fault)
         by_name = "true" if len(schemas) > 1 else "false"  # for alike files it would only copy every text
         # Bounds in a file leave NaN out; DuckDB would conclude that there is none.
         sql = f"read_parquet($files, {{hive}}, can_have_nan = true, union_by_name = {by_name})"
-        return replace(self, table_sql=sql, stored=columns, refused=refused)._with_partitions()
+        return replace(self, table_sql=sql, stored=columns)._with_partitions()
 
     def _fault(
         self, name: str, schemas: Sequence[Sequence[Mapping[str, Any]]], paths: Sequence[str]
@@ -198,13 +190,13 @@ class FileSource(Source):
         for fields in schemas:
             alike = [each["name"] for each in fields if each["name"].casefold() == name.casefold()]
             if len(alike) > 1:
-                return refusals.repeated_column("column", name, alike)
+                return refusals.repeated_column(name, alike)
         found = [next((each for each in fields if each["name"] == name), None) for fields in schemas]
         for own, path in zip(found, paths, strict=True):
-            if own is None or _type(own) != _type(found[0]):
+            if own is None or type_in_file(own) != type_in_file(found[0]):
                 return InvalidLogError(
                     f"{what} must be in all files, with one type; {_short(paths[0], path)!r} has"
-                    f" {_type(found[0])}, {_short(path, paths[0])!r} has {_type(own)}: write them alike"
+                    f" {type_in_file(found[0])}, {_short(path, paths[0])!r} has {type_in_file(own)}: write them alike"
                 )
         if ((found[0] or {}).get("precision") or 0) > _MOST_DIGITS:
             return InvalidLogError(
@@ -230,27 +222,28 @@ class FileSource(Source):
         folders = {path: _folders(path) for path in self.paths}
         names = {tuple(name for name, _ in each) for each in folders.values()}
         every = {name for each in names for name in each}
-        refused, columns = dict(self.refused), dict(self.stored)
-        for name in every:
+        columns = dict(self.stored)
+        for name in sorted(every):
             what = f"partition {name!r}"
-            alike = [each for each in columns if each.casefold() == name.casefold()]
+            alike = [each for each in self.stored if each.casefold() == name.casefold()]
+            fault = None
             if len(names) > 1:
-                refused[name] = InvalidLogError(f"{what} is in the paths of some files only")
+                fault = InvalidLogError(f"{what} is in the paths of some files only")
             elif alike:
-                refused[alike[0]] = refused[name] = InvalidLogError(
+                fault = InvalidLogError(
                     f"{what} is a column of the files as well, and the two may differ: rename one of them"
                 )
-            elif any(value == "" for each in folders.values() for own, value in each if own == name):
-                refused[name] = InvalidLogError(
+            elif any(value == "" for each in folders.values() for folder, value in each if folder == name):
+                fault = InvalidLogError(
                     f"{what} has an empty value, which engines read in different ways: rename the folder"
                     f" {name}= as {name}={MISSING_PARTITION}, or give it a value"
                 )
+            for each in (name, *alike):
+                columns[each] = Column(quoted(each), "VARCHAR", is_text=True, fault=fault)
         hive = "hive_partitioning = false"
         if every and len(names) == 1:
             hive = "hive_partitioning = true, hive_types_autocast = false"
-        own = {name: Column(quoted(name), "VARCHAR", is_text=True) for name in sorted(every - columns.keys())}
-        sql = self.table_sql.format(hive=hive)
-        return replace(self, table_sql=sql, stored=columns | own, refused=refused)
+        return replace(self, table_sql=self.table_sql.replace("{hive}", hive), stored=columns)
 
 
 def find_files(location: str, suffixes: Iterable[str]) -> list[str]:
@@ -355,7 +348,7 @@ def _short(path: str, other: str) -> str:
 
 
 SCHEMAS = (
-    "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type,"
+    "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type, field_id,"
     " type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place) AS fields"
     " FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files)) GROUP BY file_name)"
     " GROUP BY fields ORDER BY 1"
@@ -377,7 +370,7 @@ def misled_columns(connection: Connection, paths: Sequence[str]) -> set[str]:
     return {name for (name,) in connection.rows(_SIGNED_BOUNDS, files)}
 
 
-def _top(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def top_columns(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The columns of a file among its fields, which are all that is nested in it, after the root."""
     found, at = [], 1
     while at < len(fields):
@@ -389,7 +382,7 @@ def _top(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return found
 
 
-def _type(stored: Mapping[str, Any] | None) -> str:
+def type_in_file(stored: Mapping[str, Any] | None) -> str:
     """The type of a column as a Parquet file states it."""
     if stored is None:
         return "no such column"

@@ -10,11 +10,12 @@ import numpy as np
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import LARGEST_EXACT
+from armnesia.logs import refusals
 from armnesia.logs.arrays import as_mapping, mapped_columns
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection
-from armnesia.logs.source import Scan, Source
-from armnesia.logs.sql import NUMERIC, Column, quoted
+from armnesia.logs.source import IN_MEMORY, Scan, Source
+from armnesia.logs.sql import NUMERIC, Column, by_name, quoted
 from armnesia.logs.values import is_missing, label_text, python_values
 
 
@@ -33,47 +34,64 @@ class FrameSource(Source):
     """A dataframe, or columns by name."""
 
     frame: Any = None
+    """An Arrow stream, or the columns by their places."""
+    names: tuple[str, ...] = ()
+    """Those of the columns, if they are not the stream's own as DuckDB takes them."""
     holds_still: ClassVar[bool] = False
 
     @classmethod
     def at(cls, location: Any, columns: Columns, table: str | None) -> "FrameSource":
         """A dataframe, as a caller has it."""
         frame = as_mapping(location)
-        if isinstance(frame, Mapping):
-            frame = {name: _column(values, name) for name, values in mapped_columns(frame).items()}
-        elif type(frame).__module__.partition(".")[0] == "pandas":
-            frame = {str(name): _column(frame.iloc[:, at], name) for at, name in enumerate(frame.columns)}
-        elif hasattr(frame, "collect"):  # a lazy one of polars
+        if hasattr(frame, "collect"):  # a lazy one of polars
             frame = frame.collect()
-        if not (isinstance(frame, dict) or hasattr(frame, "__arrow_c_stream__")):
+        if isinstance(frame, Mapping):
+            pairs = list(mapped_columns(frame).items())
+        elif type(frame).__module__.partition(".")[0] == "pandas":
+            pairs = [(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+        elif hasattr(frame, "__arrow_c_stream__"):
+            names = _names_in(frame)
+            repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+            if repeated:  # nothing of such a stream can be read
+                raise refusals.repeated_column(repeated[0])
+            return cls(IN_MEMORY, columns, frame=_Stream(frame), names=names)
+        else:
             raise InvalidInputError(
                 "source must be a dataframe, a mapping of columns, the path of CSV or Parquet files, or the"
                 f" URL of a database; got {type(location).__name__}"
             )
-        return cls("dataframe", columns, frame=frame)
+        by_place = {f"c{at}": _column(values, name) for at, (name, values) in enumerate(pairs)}
+        return cls(IN_MEMORY, columns, frame=by_place, names=tuple(name for name, _ in pairs))
 
     def scan(self, connection: Connection) -> Scan:
         """The columns as they are in memory."""
         assert isinstance(connection, DuckDBConnection)
-        frame = self.frame if isinstance(self.frame, dict) else _Stream(self.frame)
         view = f"log_frame_{id(self.frame)}"  # a connection may read several
-        connection.cursor.register(view, frame)
+        connection.register(view, self.frame)
         described = connection.rows(f"DESCRIBE {view}")
-        types = {name: type_ for name, type_, *_ in described}
-        types |= {name: NUMERIC for name, values in _numerals(self.frame)}
-        return Scan(view, {each: Column(quoted(each), type_) for each, type_ in types.items()})
+        columns = [
+            Column(quoted(name), NUMERIC if self._holds_numerals(name) else type_)
+            for name, type_, *_ in described
+        ]
+        return Scan(view, by_name(self.names or [name for name, *_ in described], columns))
+
+    def _holds_numerals(self, name: str) -> bool:
+        return isinstance(self.frame, dict) and isinstance(self.frame[name], _Numerals)
+
+
+def _names_in(frame: Any) -> tuple[str, ...]:
+    """The names of the columns of a frame: DuckDB gives new ones to those that are there twice.
+
+    polars has them as `columns`, Arrow in its schema.
+    """
+    for names in (getattr(frame, "columns", None), getattr(getattr(frame, "schema", None), "names", None)):
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return tuple(names)
+    return ()
 
 
 class _Numerals(np.ndarray[Any, Any]):
     """Texts of numbers that no type of numpy has."""
-
-
-def _numerals(frame: Any) -> list[tuple[str, Any]]:
-    return (
-        [(name, each) for name, each in frame.items() if isinstance(each, _Numerals)]
-        if isinstance(frame, dict)
-        else []
-    )
 
 
 def _column(values: Any, name: str) -> Any:

@@ -19,9 +19,9 @@ from armnesia.core.messages import listed
 from armnesia.core.urls import may_hold_password, redacted
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection, connected
-from armnesia.logs.files import misled_columns
+from armnesia.logs.files import SCHEMAS, misled_columns, top_columns, type_in_file
 from armnesia.logs.source import Scan, Source, Version
-from armnesia.logs.sql import Column, quoted
+from armnesia.logs.sql import Column, literal, quoted
 from armnesia.logs.stores import is_remote, reach
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 METADATA_FILE = ".metadata.json"
 _MAPPING = "delta.columnMapping"
+_INTEGERS = ("byte", "short", "integer", "long")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class LakeSource(Source):
         """The columns of the table at its version."""
         # Bounds in a file leave NaN out; DuckDB would conclude that there is none.
         return Scan(
-            f"{self.kind}_scan({_literal(self.place)}, can_have_nan = true{self.options})", self.stored
+            f"{self.kind}_scan({literal(self.place)}, can_have_nan = true{self.options})", self.stored
         )
 
     def version(self) -> Version:
@@ -92,19 +93,21 @@ class DeltaSource(LakeSource):
         number, metadata = int(opened.version()), opened.metadata()
         state = {"table": str(metadata.id), "version": number}
         made = cls(f"delta:{place}", columns, place=place, state=state, options=f", version = {number}")
+        fields = json.loads(opened.schema().to_json())["fields"]
         with made.connection() as connection:
             files = made._files(connection, opened)
-            if metadata.configuration.get(f"{_MAPPING}.mode") == "id":
-                made._check_names(connection, files, json.loads(opened.schema().to_json())["fields"])
+            is_by_id = metadata.configuration.get(f"{_MAPPING}.mode") == "id"
+            made._check_columns(connection, files, fields, is_by_id=is_by_id)
             made = made._with_columns(connection, files)
         for name in metadata.partition_columns:
-            if made.stored[name].type == "BLOB":  # whose bytes DuckDB takes for text
-                made = replace(made, stored={**made.stored, name: Column("NULL", "bytes in a partition")})
+            if made.stored[name].type == "BLOB":
+                fault = InvalidLogError(f"partition {name!r} holds bytes, which DuckDB takes for text")
+                made = replace(made, stored={**made.stored, name: Column("NULL", "BLOB", fault=fault)})
         return made
 
     def _files(self, connection: Connection, opened: Any) -> list[str]:
         """The files of the version; refuse a table that DuckDB cannot read, or whose files are gone."""
-        sql = f"SELECT data_file FROM delta_list_files({_literal(self.place)}{self.options})"
+        sql = f"SELECT data_file FROM delta_list_files({literal(self.place)}{self.options})"
         try:
             files = [path for (path,) in connection.rows(sql)]
         except InvalidLogError:
@@ -122,22 +125,26 @@ class DeltaSource(LakeSource):
             )
         return files
 
-    def _check_names(self, connection: Connection, files: Sequence[str], fields: Sequence[Any]) -> None:
-        """Refuse files that know a column by its number only: DuckDB would find no values in it."""
+    def _check_columns(
+        self, connection: Connection, files: Sequence[str], fields: Sequence[Any], *, is_by_id: bool
+    ) -> None:
+        """Refuse files in which DuckDB finds no values, or others, for a column of the table."""
         if not files:
             return
-        mapped = [each["metadata"] for each in fields]
-        numbers = {str(each[f"{_MAPPING}.id"]): each[f"{_MAPPING}.physicalName"] for each in mapped}
-        pairs = [json.dumps(pair) for pair in numbers.items()]
-        sql = (
-            "SELECT 1 FROM parquet_schema($files) AS f JOIN (SELECT unnest($pairs)::JSON AS pair)"
-            " ON f.field_id = (pair->>0)::BIGINT AND f.name <> (pair->>1) LIMIT 1"
-        )
-        if connection.rows(sql, {"files": list(map(glob.escape, files)), "pairs": pairs}):
-            raise self._refused(
-                "its columns are mapped by id, and files have them under other names, where DuckDB finds no"
-                " values: write the table anew, or map its columns by name"
-            )
+        names = {each["metadata"].get(f"{_MAPPING}.physicalName", each["name"]): each for each in fields}
+        by_id = {each["metadata"].get(f"{_MAPPING}.id"): name for name, each in names.items()}
+        for _, stored in connection.rows(SCHEMAS, {"files": list(map(glob.escape, files))}):
+            for own in top_columns(stored):
+                if is_by_id and by_id.get(own["field_id"], own["name"]) != own["name"]:
+                    raise self._refused(
+                        "its columns are mapped by id, and files have them under other names, where DuckDB"
+                        " finds no values: write the table anew, or map its columns by name"
+                    )
+                declared = names.get(own["name"], {}).get("type")
+                if declared in _INTEGERS and own["type"] not in ("INT32", "INT64"):  # 0.7 would be 1
+                    raise self._refused(
+                        f"a file has {type_in_file(own)} for a column of type {declared}: write the table anew"
+                    )
 
     def eraser(self) -> "Eraser":
         """What deletes rows of the table."""
@@ -172,7 +179,7 @@ class IcebergSource(LakeSource):
 
     def _metadata(self, connection: Connection) -> tuple[dict[str, Any], bool]:
         """What the file of metadata says, and whether it is compressed."""
-        ((data,),) = connection.rows(f"SELECT content FROM read_blob({_literal(glob.escape(self.place))})")
+        ((data,),) = connection.rows(f"SELECT content FROM read_blob({literal(glob.escape(self.place))})")
         is_packed = data[:2] == b"\x1f\x8b"
         try:
             return dict(json.loads(gzip.decompress(data) if is_packed else data)), is_packed
@@ -182,7 +189,7 @@ class IcebergSource(LakeSource):
     def _files(self, connection: Connection) -> list[str]:
         """The files with rows; refuse what DuckDB reads wrongly."""
         sql = (
-            f"SELECT file_path, content, file_format FROM iceberg_metadata({_literal(self.place)}"
+            f"SELECT file_path, content, file_format FROM iceberg_metadata({literal(self.place)}"
             f"{self.options}) WHERE status <> 'DELETED'"
         )
         files = []
@@ -200,10 +207,6 @@ class IcebergSource(LakeSource):
         from armnesia.logs.erase.iceberg import IcebergEraser  # noqa: PLC0415
 
         return IcebergEraser(self)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _place(name: str, scheme: str) -> str:

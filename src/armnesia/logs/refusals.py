@@ -76,22 +76,22 @@ class _Unnamed:
 def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidLogError:
     """Refuse a column name that the source does not have."""
     option = f"; name it with {role} (--{role}-column)" if role in ("action", "reward", "user", "id") else ""
+    if len(available) == 1:
+        option = "; if another mark parts the fields of its lines, name it with delimiter (--delimiter)"
     return InvalidLogError(
         f"{described(role, column)} is not in the source; it has {listed(available, 20)}{option}"
     )
 
 
-def repeated_column(role: str, column: str, alike: Sequence[str]) -> InvalidLogError:
+def repeated_column(column: str, alike: Sequence[str] = ()) -> InvalidLogError:
     """Refuse a column that the source has several times, or that differs from another by its case only."""
-    others = [each for each in alike if each != column]
-    if not others:
-        return InvalidLogError(
-            f"{described(role, column)} is in the source more than once; name each column once"
-        )
-    return InvalidLogError(
-        f"{described(role, column)} cannot be told from {others[0]!r}, which differs from it in upper and"
-        " lower case only; rename one of them"
-    )
+    for other in alike:
+        if other != column:
+            return InvalidLogError(
+                f"column {column!r} cannot be told from {other!r}, which differs from it in upper and lower case"
+                " only; rename one of them"
+            )
+    return InvalidLogError(f"column {column!r} is in the source more than once; name each column once")
 
 
 def empty_log(where: Sequence[Any] = ()) -> InvalidLogError:

@@ -21,7 +21,7 @@ from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, Row
 from armnesia.logs.source import Scan, Source
-from armnesia.logs.sql import Column, is_unicode
+from armnesia.logs.sql import Column, by_name, is_unicode
 from armnesia.logs.values import label_text
 
 _PREFIX = "spark:"
@@ -155,12 +155,8 @@ class SparkSource(Source):
         """The columns, in which names that differ in case differ: they are numbered."""
         assert isinstance(connection, SparkConnection)
         fields = connection.fields
-        names = [field.name for field in fields]
-        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        if repeated:
-            raise InvalidLogError(f"column {repeated[0]!r} is in the source more than once")
-        columns = {field.name: SparkColumn.of(f"c{at}", field) for at, field in enumerate(fields)}
-        return Scan("{log}", columns)
+        columns = [SparkColumn.of(f"c{at}", field) for at, field in enumerate(fields)]
+        return Scan("{log}", by_name([field.name for field in fields], columns))
 
 
 class SparkConnection:

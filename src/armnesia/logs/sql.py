@@ -1,13 +1,14 @@
 """What a value of a log means, in SQL: the rules of `values.py` for every type of DuckDB."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from armnesia.core.errors import InvalidLogError
 from armnesia.core.identifiers import LARGEST_EXACT, SHORT_FLOATS_EXACT_BELOW, UserType
 from armnesia.core.units import UNIT
+from armnesia.logs import refusals
 from armnesia.logs.conditions import Condition
 from armnesia.logs.values import NUMBER
 
@@ -41,6 +42,15 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def literal(text: str) -> str:
+    """Write a text in SQL, where a statement takes no parameter.
+
+    >>> print(literal("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
 @dataclass(frozen=True)
 class Column:
     """An expression with its type, and other expressions over it.
@@ -55,6 +65,8 @@ class Column:
     """Whether it has text for values of every type, as in CSV files and names of folders."""
     misleads: bool = False
     """Whether DuckDB would leave rows out by the bounds of a file, because it takes another order."""
+    fault: InvalidLogError | None = None
+    """Why it cannot be read."""
 
     half_even: ClassVar[str] = "round_even({}, 0)"
     """A float as the nearest whole float, ties to even."""
@@ -79,7 +91,9 @@ class Column:
         return replace(self, sql=sql)
 
     def check(self, role: str, what: str) -> None:
-        """Refuse a type that cannot hold rewards, or labels."""
+        """Refuse what cannot be read, and a type that cannot hold rewards, or labels."""
+        if self.fault is not None:
+            raise self.fault
         if role != "reward" and self.type not in _LABELS:
             raise InvalidLogError(
                 f"{what} must hold single values, such as text or numbers; it holds {self.type}"
@@ -196,6 +210,14 @@ class Column:
         if not self.is_text and self.type not in _NUMBERS:
             return "CAST(NULL AS DOUBLE)"
         return f"CASE WHEN {self.is_finite.format(self.reward())} THEN {self.reward()} END"
+
+
+def by_name(names: Sequence[str], columns: Iterable[Column]) -> dict[str, Column]:
+    """Columns by their names; a name that is there more than once cannot be read."""
+    return {
+        name: replace(column, fault=refusals.repeated_column(name) if names.count(name) > 1 else column.fault)
+        for name, column in zip(names, columns, strict=True)
+    }
 
 
 _TEXTS = {"VARCHAR", "ENUM", "BLOB"}

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from armnesia.core.errors import InvalidInputError, MissingExtraError
 from armnesia.core.urls import may_hold_password, redacted
 from armnesia.logs.engine import Connection
+from armnesia.logs.sql import literal
 
 _SCHEMES = ("s3", "s3a", "s3n", "http", "https")
 _OPTIONS = {
@@ -58,14 +59,10 @@ def _options(*, chain: bool) -> Iterator[str]:
         yield "PROVIDER credential_chain"
     for option, variable in _OPTIONS.items():
         if os.environ.get(variable) and not (chain and option != "REGION"):
-            yield f"{option} {_literal(os.environ[variable])}"
+            yield f"{option} {literal(os.environ[variable])}"
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint:
         parts = urlsplit(endpoint)
-        yield f"ENDPOINT {_literal(parts.netloc)}"
+        yield f"ENDPOINT {literal(parts.netloc)}"
         yield f"USE_SSL {str(parts.scheme == 'https').lower()}"
         yield "URL_STYLE 'path'"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

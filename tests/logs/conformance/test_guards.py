@@ -46,7 +46,6 @@ def test_a_lock_of_python_on_the_same_sqlite_file_is_kept(tmp_path: Path) -> Non
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.xfail(strict=True, reason="the vault reads its own file as a log")
 def test_a_vault_refuses_its_own_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/vault.db"
     from armnesia.vault import Configuration, Vault
