@@ -106,5 +106,4 @@ def operations(place: Place, folder: Path) -> dict[str, Callable[[], object]]:
         "public keys": on_vault(lambda vault: vault.public_keys()),
         "decide": on_vault(lambda vault: vault.decide()),
         "compact": on_vault(lambda vault: vault.compact()),
-        "upgrade": lambda: Vault.upgrade(place.url, keys=place.keys),
     }

@@ -38,8 +38,7 @@ def perform(vault: Vault, operation: Operation) -> list[Any]:
     """Do one operation; what is acknowledged of it."""
     match operation:
         case ["ingest", _, source, table]:
-            order = None if table is None else "id"
-            done = vault.ingest(source, user="user", id="id", table=table, ordered_by=order)
+            done = vault.ingest(source, user="user", id="id", table=table)
             return [done.added, done.already_there, done.suppressed]
         case ["replace", _, columns]:
             done = vault.ingest(columns, user="user", id="id", replace=True)

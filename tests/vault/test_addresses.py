@@ -179,7 +179,7 @@ def test_an_external_vault_and_its_source_that_are_open(run: Any, tmp_path: Path
         source = (server, "--table", f"{others}.log", "--user-column", "who")
         for command in (
             ("init", "--external", "--actions", "A,B", *ours, "--json"),
-            ("ingest", *source, "--ordered-by", "n", *ours),
+            ("ingest", *source, *ours),
             ("status", *ours),
             ("status", *ours, "--json"),
             ("verify", *ours),

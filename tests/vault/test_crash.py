@@ -17,14 +17,12 @@ from armnesia.unlearners.stream import Penalty
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.erasure_target import ErasureTarget
 from tests.databases import fresh_place
-from tests.vault.crash_batches import BATCH_ROWS, BatchCrashes, Filling, Kind
 from tests.vault.crash_driver import ACTIONS, Crashes, half_done, not_once
 from tests.vault.forked_children import nursery
 from tests.vault.plain_vault import PlainVault, Record, columns_of
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
 KILLS = {"sqlite": 320 if LONG else 12, "postgresql": 120 if LONG else 8}
-KILLS_IN_BATCHES = {"sqlite": 240 if LONG else 6, "postgresql": 120 if LONG else 4}
 KILLS_OF_ONE = 5 if LONG else 2
 A_VAULT_LASTS = 20
 KINDS: tuple[tuple[str, Penalty, tuple[str, ...]], ...] = (
@@ -34,12 +32,6 @@ KINDS: tuple[tuple[str, Penalty, tuple[str, ...]], ...] = (
     ("external", "retained", ()),
     ("external", "frozen", ()),
     ("external", "retained", ("page",)),
-)
-KINDS_IN_BATCHES = (
-    Kind("managed", ids=True, declared=True),
-    Kind("managed", ids=False, declared=False),
-    Kind("managed", ids=True, declared=False),
-    Kind("managed", ids=False, declared=True),
 )
 
 
@@ -82,23 +74,6 @@ def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, 
     print(
         f"{database}: {kills} kills in {time.perf_counter() - started:.0f} s; the operation that was killed"
         f" was done {done} times, not done {not_done} times, by kind {dict(killed_in)}"
-    )
-
-
-@pytest.mark.slow
-def test_an_ingest_that_is_killed_between_its_commits_leaves_whole_batches(
-    database: str, tmp_path: Path
-) -> None:
-    started = time.perf_counter()
-    with nursery("tests.vault.crash_batches") as children:
-        crashes = BatchCrashes(children, random.Random(5), tmp_path, lambda: fresh_place(database, tmp_path))
-        kinds = KINDS_IN_BATCHES if LONG else KINDS_IN_BATCHES[1:3]
-        for kind in kinds:
-            crashes.kill(kind, KILLS_IN_BATCHES[database] // len(kinds))
-    assert crashes.kills == KILLS_IN_BATCHES[database]
-    print(
-        f"{database}: {crashes.kills} kills in {time.perf_counter() - started:.0f} s; so many batches were"
-        f" there afterwards, so often: {dict(sorted(crashes.left.items()))}"
     )
 
 
@@ -174,34 +149,3 @@ def test_a_deletion_that_was_acknowledged_and_is_lost_is_noticed(tmp_path: Path)
     vault, _, _ = _filled(tmp_path)
     with vault:
         assert not_once(vault, {ANN: [2, "ab" * 32]})
-
-
-BATCHES_OF_ROWS = [range(0, 2 * BATCH_ROWS), range(0, BATCH_ROWS + 8), range(BATCH_ROWS, 2 * BATCH_ROWS)]
-
-
-@pytest.mark.parametrize("rows", BATCHES_OF_ROWS, ids=["two batches", "one and a half", "not the first"])
-def test_rows_that_are_no_beginning_in_whole_batches_are_noticed(tmp_path: Path, rows: range) -> None:
-    filling = _to_be_filled(tmp_path)
-    with filling.place.open() as vault:
-        assert filling.batches_in(vault) == (0, [])
-        vault.ingest(columns_of([filling.records[row] for row in rows]), user="user", id="id")
-        found = filling.batches_in(vault)
-        if rows == BATCHES_OF_ROWS[0]:
-            assert found == (2, [])
-            assert filling.batches_in(vault, at_least=3)[1][0].startswith("batches: 2")
-        else:
-            assert found[1][0].startswith("rows: ")
-    filling.complete()
-
-
-def test_a_row_that_comes_in_twice_is_noticed(tmp_path: Path) -> None:
-    filling = _to_be_filled(tmp_path)
-    twice = next(record for record in filling.records if record.user != "person-3")
-    with filling.place.open() as vault:
-        vault.ingest(columns_of([twice._replace(id="another")]), user="user", id="id")
-    with pytest.raises(AssertionError, match=r"rows: .* that are not those of whole batches"):
-        filling.complete()
-
-
-def _to_be_filled(tmp_path: Path) -> Filling:
-    return Filling.begin(KINDS_IN_BATCHES[0], fresh_place("sqlite", tmp_path), tmp_path, random.Random(3))

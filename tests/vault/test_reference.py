@@ -77,7 +77,7 @@ def test_the_keys_are_those_of_the_results(tmp_path: Path) -> None:
     with Vault.create(f"sqlite:///{tmp_path}/external.db", erasing) as vault:
         found += [vault.preview_erasure()]
     shutil.copy(tmp_path / "backup.db", tmp_path / "vault.db")
-    found += [Vault.restore(url, export), Vault.upgrade(url)]
+    found += [Vault.restore(url, export)]
     assert {type(result).__name__: set(result.to_dict()) for result in found} == KEYS
 
 

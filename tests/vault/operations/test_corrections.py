@@ -167,11 +167,11 @@ def test_a_record_does_not_change_its_person(place: Place, by: tuple[str, ...], 
         before, head = held(vault), vault.head
         rows = log_of(("a1", "B", 0.0, "u1", "home"), ("c0", "A", 0.25, user, "search"))
         sentence = (
-            r"at least 1 row of a forgotten person has an id .* without one: the first is row 1; if the"
+            r"at least 1 row of a forgotten person has an id .* without one: the first is row 2; if the"
             if user == "gone"
-            else r"at least 1 row of this source has an id .* without one: the first is row 1; an id"
+            else r"at least 1 row of this source has an id .* without one: the first is row 2; an id"
         )
-        for options in ({}, {"dry_run": True}, {"batch_rows": 1}):
+        for options in ({}, {"dry_run": True}):
             with pytest.raises(VaultError, match=sentence):
                 correct(vault, rows, **options)
         assert (held(vault), vault.head) == (before, head)
@@ -203,30 +203,14 @@ def test_an_id_that_stands_twice_with_different_contents_is_refused(sqlite_place
 def test_an_id_that_stands_far_apart_is_replaced_once(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Source.rows, "__kwdefaults__", {**(Source.rows.__kwdefaults__ or {}), "chunk": 2})
     row = ("c0", "B", 0.0, "ann", "home")
     rows = log_of(row, ("d0", "A", 0.0, "eve", "home"), row, ("d1", "A", 0.0, "eve", "home"), row)
     with filled(sqlite_place) as vault:
-        monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 2)
+        monkeypatch.setattr("armnesia.vault.state.incoming_rows.CHUNK", 2)
         would, done = correct(vault, rows, dry_run=True), correct(vault, rows)
         assert (would.added, would.replaced, would.already_there) == (2, 1, 2)
         assert (done.added, done.replaced, done.already_there) == (2, 1, 2)
         assert vault.verify().problems == ()
-
-
-def test_batches_have_an_entry_each(sqlite_place: Place) -> None:
-    with filled(sqlite_place) as vault:
-        done = correct(vault, CORRECTED, batch_rows=4)
-        assert (done.added, done.replaced, done.already_there) == (1, 12, 2)
-        entries = [each.fields for each in vault.ledger()][1:]
-        assert [(each["kind"], each["replaced"]) for each in entries] == [
-            ("correct", 4),
-            ("correct", 4),
-            ("correct", 3),
-            ("correct", 1),
-        ]
-        assert vault.status().replaced == 12
-        assert held(vault) == sums_of(AFTER, ())
 
 
 def test_rows_without_ids_are_refused(sqlite_place: Place) -> None:

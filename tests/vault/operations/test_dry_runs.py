@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
-from armnesia.logs import Rows
 from armnesia.vault import Configuration, Ingested, UserType, Vault
-from armnesia.vault.operations import ingest
-from armnesia.vault.state import incoming_tallies, record_loader
+from armnesia.vault.state import incoming_rows, incoming_tallies, record_loader
+from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.storage import tables
@@ -79,7 +78,7 @@ def outcome(vault: Vault, rows: list[Row], *, replaces: bool, **options: Any) ->
 
 def small_steps(patched: pytest.MonkeyPatch) -> None:
     """Chunks of three rows, records that are written four at a time, and tallies of two people."""
-    patched.setattr(ingest, "CHUNK", 3)
+    patched.setattr(incoming_rows, "CHUNK", 3)
     patched.setattr(record_loader, "_AT_ONCE", 4)
     patched.setattr(record_loader, "_MANY", 2)
     patched.setattr(incoming_tallies, "MOST_OWNERS", 2)
@@ -207,10 +206,8 @@ FOUR_PAGES = {
 }
 
 
-@pytest.mark.parametrize("options", [{"dry_run": True}, {"batch_rows": 1}], ids=str)
-def test_decisions_beyond_the_limit_are_refused_before_the_first_batch(
-    sqlite_place: Place, options: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("options", [{"dry_run": True}, {}], ids=str)
+def test_decisions_beyond_the_limit_are_refused(sqlite_place: Place, options: dict[str, Any]) -> None:
     configuration = Configuration(actions=("A",), by=("page",), most_decisions=2)
     with sqlite_place.create(configuration) as vault:
         with pytest.raises(InvalidInputError, match="more than 2 decisions"):
@@ -218,10 +215,8 @@ def test_decisions_beyond_the_limit_are_refused_before_the_first_batch(
         assert vault.n_records == 0
 
 
-@pytest.mark.parametrize("options", [{"dry_run": True}, {"batch_rows": 1}, {}], ids=str)
-def test_a_decision_without_arms_is_refused_before_the_first_batch(
-    sqlite_place: Place, options: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("options", [{"dry_run": True}, {}], ids=str)
+def test_a_decision_without_arms_is_refused(sqlite_place: Place, options: dict[str, Any]) -> None:
     with sqlite_place.create(Configuration(actions=("A",), by=("page",))) as vault:
         with pytest.warns(UserWarning, match="no decision has"):
             vault.retire_arm("A", {"page": "help"}, new_rows="count")
@@ -230,7 +225,7 @@ def test_a_decision_without_arms_is_refused_before_the_first_batch(
         assert vault.n_records == 0
 
 
-def test_batches_are_refused_as_a_whole(place: Place) -> None:
+def test_a_source_is_refused_as_a_whole(place: Place) -> None:
     """Also for what only a comparison with the vault shows: a retired arm, an id with another reward."""
     with place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest({"action": ["A"], "reward": [1], "id": ["1"]}, id="id", no_user=True)
@@ -238,5 +233,5 @@ def test_batches_are_refused_as_a_whole(place: Place) -> None:
         for action, reward in (("B", 1), ("A", 0)):
             rows = {"action": ["A", "A", action], "reward": [1, 1, reward], "id": ["2", "3", "1"]}
             with pytest.raises(VaultError, match="nothing was ingested"):
-                vault.ingest(rows, id="id", no_user=True, batch_rows=1)
+                vault.ingest(rows, id="id", no_user=True)
             assert vault.n_records == 1

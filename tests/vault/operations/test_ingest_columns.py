@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import InvalidLogError, VaultError
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.state import managed_records
 from tests.databases import Place
 
 LOG = "userid,version,retention_1,retention_7\n1,A,1,0\n2,B,1,1\n3,A,0,0\n4,B,0,1\n"
@@ -28,12 +27,11 @@ def means_of(vault: Vault) -> list[float]:
 def test_another_reward_column_is_refused_and_changes_nothing(place: Place, log: str, mode: str) -> None:
     with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
         vault.ingest(log, reward="retention_7", **ROLES)
-        for batch_rows in (None, 2):
-            with pytest.raises(
-                VaultError,
-                match=r"rewards from column 'retention_7', .* from column 'retention_1'.*--reward-column",
-            ):
-                vault.ingest(log, reward="retention_1", batch_rows=batch_rows, **ROLES)
+        with pytest.raises(
+            VaultError,
+            match=r"rewards from column 'retention_7', .* from column 'retention_1'.*--reward-column",
+        ):
+            vault.ingest(log, reward="retention_1", **ROLES)
         assert means_of(vault) == [0, 1]
         done = vault.ingest(log, reward="retention_7", **ROLES)
         assert (done.added, done.already_there) == (0, 4 if mode == "managed" else 0)
@@ -74,24 +72,29 @@ def test_the_columns_are_known_after_a_rotation_and_a_rebuild(sqlite_place: Plac
 IDS: dict[str, Any] = {"id": "event"}
 
 
-@pytest.mark.parametrize(("earlier", "now"), [(IDS, {}), ({}, IDS)])
-@pytest.mark.parametrize("batch_rows", [None, 1])
-def test_the_same_log_with_and_without_its_ids_is_refused(
-    place: Place, earlier: dict[str, Any], now: dict[str, Any], batch_rows: int | None
-) -> None:
+def test_the_same_log_with_and_without_its_ids_is_refused(place: Place) -> None:
     """No row would be recognised, so that each would count twice."""
     log = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"], "event": ["e1", "e2"]}
     with place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest(log, **earlier)
+        vault.ingest(log)
         for dry_run in (True, False):
             with pytest.raises(VaultError, match=r"would count twice: .*--id-column.*--other-ids"):
-                vault.ingest(log, **now, batch_rows=batch_rows, dry_run=dry_run)
+                vault.ingest(log, **IDS, dry_run=dry_run)
         assert vault.status().records == 2
         others = {"action": ["A"], "reward": [1], "user": ["cat"], "event": ["e3"]}
-        assert vault.ingest(others, **now, batch_rows=batch_rows, other_ids=True).added == 1
-        assert vault.ingest(others, **now).already_there == 1  # from now on both are known
-        assert vault.ingest(log, **earlier).already_there == 2
+        assert vault.ingest(others, **IDS, other_ids=True).added == 1
+        assert vault.ingest(others, **IDS).already_there == 1  # from now on both are known
+        assert vault.ingest(log).already_there == 2
         assert vault.verify().holds
+
+
+def test_ids_come_from_the_column_of_before(place: Place) -> None:
+    log = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"], "event": ["e1", "e2"]}
+    with place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log, **IDS)
+        assert vault.ingest(log).already_there == 2
+        with pytest.raises(InvalidLogError, match=r"id column 'event' is not in the source"):
+            vault.ingest({name: own for name, own in log.items() if name != "event"})
 
 
 def test_an_external_vault_knows_rows_by_where_they_are(place: Place, log: str, tmp_path: Path) -> None:
@@ -99,15 +102,3 @@ def test_an_external_vault_knows_rows_by_where_they_are(place: Place, log: str, 
     with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
         vault.ingest(log, reward="retention_7", **ROLES)
         assert vault.ingest(tmp_path / "other.csv", reward="retention_7", id="userid", **ROLES).added == 4
-
-
-def test_a_vault_that_does_not_say_whether_its_rows_have_ids_takes_both(sqlite_place: Place) -> None:
-    """Vaults stored nothing of ids at first."""
-    log = {"action": ["A"], "reward": [1], "user": ["ann"], "event": ["e1"]}
-    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(managed_records, "columns_of", lambda source: source.columns.named())
-            vault.ingest(log)
-        vault.ingest(log, **IDS)
-        with pytest.raises(VaultError, match="by the ids in column 'event', and this source has none"):
-            vault.ingest(log)

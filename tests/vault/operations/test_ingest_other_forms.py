@@ -76,15 +76,14 @@ def warned(vault: Vault, source: Any, **options: Any) -> tuple[Ingested, list[st
     return done, [str(each.message) for each in caught]
 
 
-@pytest.mark.parametrize("batch_rows", [None, 7])
-def test_the_same_log_that_is_not_recognised_is_warned_of(place: Place, batch_rows: int | None) -> None:
+def test_the_same_log_that_is_not_recognised_is_warned_of(place: Place) -> None:
     with place.create(Configuration(actions=("A", "B"))) as vault:
         assert warned(vault, LOG)[1] == []
         would, (warning,) = warned(vault, renamed(LOG), dry_run=True)
         assert warning.startswith("none of the 30 rows is known, but 30 of 30 people have rows already: if")
         assert "every row would count twice (no id column" in warning
         assert would.added == PEOPLE
-        done, (warning,) = warned(vault, renamed(LOG), batch_rows=batch_rows)
+        done, (warning,) = warned(vault, renamed(LOG))
         assert "every row now counts twice" in warning
         assert done.added == PEOPLE
 
@@ -117,8 +116,7 @@ def test_a_dry_run_says_what_the_ingest_then_does(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, id_: str | None
 ) -> None:
     """Without row state, an external vault counts a row as often as its sources have it."""
-    monkeypatch.setattr(Source.rows, "__kwdefaults__", {**(Source.rows.__kwdefaults__ or {}), "chunk": 8})
-    monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 8)
+    monkeypatch.setattr("armnesia.vault.state.incoming_rows.CHUNK", 8)
     log = LOG.assign(row=range(PEOPLE))
     pd.concat([log[5:], log[20:]]).to_csv(tmp_path / "twice.csv", index=False)
     log[:10].to_csv(tmp_path / "first.csv", index=False)
@@ -156,8 +154,6 @@ def test_a_dry_run_refuses_what_the_ingest_refuses(
         log.assign(retention_7=~log["retention_7"]).to_csv(file, index=False)
         with pytest.raises(VaultError, match="at least 30 rows of this source have an id that the vault"):
             vault.ingest(str(file), **ROLES, id="row", dry_run=dry_run)
-        with pytest.raises(InvalidInputError, match="batch_rows must be a whole number"):
-            vault.ingest(str(file), **ROLES, batch_rows=0, dry_run=dry_run)
         assert vault.head == head
 
 
@@ -179,17 +175,9 @@ def test_another_user_column_is_refused_with_the_one_of_before(sqlite_place: Pla
     options: Mapping[str, Any] = {**ROLES, "dry_run": dry_run}
     with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest(log, **ROLES)
-        refusal = r"at least 30 rows .* row 0; give --user-column userid, as before, or make a new vault"
+        refusal = r"at least 30 rows .* row 1; give --user-column userid, as before, or make a new vault"
         with pytest.raises(VaultError, match=refusal):
             vault.ingest(log, **{**options, "user": "session"})
-
-
-def test_contents_are_as_spelled_unless_booleans_are_made_plain() -> None:
-    source = open_source({"a": ["x"], "r": [1], "b": [True]}, action="a", reward="r", whole_rows=True)
-    (spelled,) = source.rows(["x"], (0.0, 1.0))
-    (plain,) = source.rows(["x"], (0.0, 1.0), plain_booleans=True)
-    assert spelled.contents is not None
-    assert plain.contents == [spelled.contents[0].replace("4:True", "1:1")]
 
 
 def test_numbers_that_are_written_otherwise(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from armnesia.core.errors import VaultError
-from armnesia.logs import Source
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 from tests.vault.plain_vault import Record, write_csv
@@ -33,8 +32,7 @@ def test_rows_that_several_sources_have_count_several_times_in_an_external_vault
 def test_an_id_that_stands_far_apart_in_a_source_is_one_row(
     sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defaults = {**(Source.rows.__kwdefaults__ or {}), "chunk": 2}
-    monkeypatch.setattr(Source.rows, "__kwdefaults__", defaults)
+    monkeypatch.setattr("armnesia.vault.state.incoming_rows.CHUNK", 2)
     file = tmp_path / "log.csv"
     write_csv(file, [*ROWS, ROWS[0]])
     with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:

@@ -133,31 +133,12 @@ def test_a_head_may_be_given_as_it_is_printed(place: Place) -> None:
             vault.verify("12")
 
 
-@pytest.mark.parametrize("batch_rows", [0, -1, 1.5, "x"])
-def test_a_batch_has_rows(place: Place, batch_rows: Any) -> None:
-    with place.create() as vault, pytest.raises(InvalidInputError, match="whole number, 1 or more"):
-        vault.ingest(LOG, user="who", id="id", batch_rows=batch_rows)
-
-
-def test_batches_are_as_small_as_was_asked_for(sqlite_place: Place) -> None:
-    held = []
-    path = sqlite_place.path
-    with sqlite_place.create() as vault, closing(sqlite3.connect(path)) as other:
-
-        def look(_: int) -> None:
-            held.append(other.execute("SELECT count(*) FROM record").fetchone()[0])
-
-        vault.ingest(LOG, user="who", id="id", batch_rows=2, progress=look)
-        assert held == [0, 2, 4]
-        assert vault.verify().holds
-
-
 def test_an_id_that_means_another_row_is_located(place: Place) -> None:
     with filled(place) as vault:
         before = dumped(vault)
         changed = LOG | {"reward": [1.0, 0.5, 0.25, 0.0, 0.5, 0.0]}
         with pytest.raises(
-            VaultError, match=r"at least 2 rows of this source have an id .* the first is row 3; an id must"
+            VaultError, match=r"at least 2 rows of this source have an id .* the first is row 4; an id must"
         ):
             vault.ingest(changed, user="who", id="id")
         assert dumped(vault) == before
@@ -182,7 +163,7 @@ def test_the_user_column_is_the_id_column_if_each_person_has_one_row(place: Plac
 def test_a_second_row_of_a_person_is_refused_where_the_user_is_the_id(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armnesia.vault.operations.ingest.CHUNK", 2)
+    monkeypatch.setattr("armnesia.vault.state.incoming_rows.CHUNK", 2)
     log = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "who": ["7", "8", "7.0"]}
     with sqlite_place.create(Configuration(actions=("A", "B"), user_type=UserType.INTEGER)) as vault:
         refusal = "id column 'who' is the user column as well, .* row 2 is a second one of the same person"

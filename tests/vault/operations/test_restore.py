@@ -357,7 +357,7 @@ def test_a_source_that_needs_an_extra_is_not_called_moved(
     backup.put_back()
     missing = MissingExtraError.naming("Reading such logs", "lakes")
     with monkeypatch.context() as patch:
-        patch.setattr(counted_sources, "reopen_source", raising(missing))
+        patch.setattr(counted_sources, "reopen", raising(missing))
         with pytest.raises(VaultError, match="Reading such logs") as raised:
             restored(place, export)
     assert "--moved" not in str(raised.value)

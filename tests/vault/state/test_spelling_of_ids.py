@@ -13,7 +13,7 @@ from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.state import record_comparison
 from tests.databases import Place
 
-FLOATS = "'id' looks like integers that became floats, such as 7.0 for 7, first in row 0"
+FLOATS = "'id' looks like integers that became floats, such as 7.0 for 7, first in row 1"
 
 
 def log(*ids: Any) -> dict[str, list[Any]]:
@@ -35,7 +35,7 @@ def test_a_forgotten_record_does_not_come_back_as_a_float(place: Place, tmp_path
         assert vault.forget(records=[17, 18]).held == 2
         file = tmp_path / "floats.csv"
         pd.DataFrame(log("17.0", "x")).to_csv(file, index=False)
-        with pytest.raises(VaultError, match=r"1 row has an id .* '17\.0' in row 0, which may be '17'"):
+        with pytest.raises(VaultError, match=r"1 row has an id .* '17\.0' in row 1, which may be '17'"):
             vault.ingest(file, user="user", id="id")
         assert vault.status().records == 0
         assert ingest(vault, "19") == 1
@@ -54,7 +54,7 @@ def test_a_record_that_was_forgotten_as_a_float_does_not_come_back_as_an_integer
         with pytest.warns(UserWarning, match=FLOATS):
             assert ingest(vault, "17.0") == 1
         assert vault.forget(records=["17.0"]).held == 1
-        with pytest.raises(VaultError, match=r"'17' in row 0, which may be '17\.0'"):
+        with pytest.raises(VaultError, match=r"'17' in row 1, which may be '17\.0'"):
             ingest(vault, "17")
 
 
@@ -67,7 +67,7 @@ def test_a_record_that_is_held_as_a_float_does_not_come_in_again_as_an_integer(
         with pytest.warns(UserWarning, match=FLOATS):
             assert ingest(vault, "17.0", "18.0") == 2
         with pytest.raises(
-            ChangedRecordError, match=r"an id .* '1[78]' in row [01], which may be '1[78]\.0'"
+            ChangedRecordError, match=r"an id .* '1[78]' in row [12], which may be '1[78]\.0'"
         ):
             vault.ingest(log(*again), user="user", id="id", dry_run=dry_run)
         assert vault.status().records == 2
@@ -82,7 +82,7 @@ def test_integers_are_compared_with_floats_up_to_a_number(
     with new_vault(place) as vault:
         with pytest.warns(UserWarning, match=FLOATS):
             assert ingest(vault, "17.0") == 1
-        with pytest.raises(ChangedRecordError, match=r"'17' in row 2"):
+        with pytest.raises(ChangedRecordError, match=r"'17' in row 3"):
             ingest(vault, 1, 2, 17)
         assert ingest(vault, 1, 2, 3, 17) == 4
 
@@ -145,7 +145,7 @@ def test_ids_that_are_the_users_are_compared_as_the_source_spells_them(
     else:
         with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
             rows.to_sql("log", connection, index=False)
-        source, options = f"sqlite:///{tmp_path}/log.db", {"table": "log", "ordered_by": "n"}
+        source, options = f"sqlite:///{tmp_path}/log.db", {"table": "log"}
     configuration = Configuration(actions=("A", "B"), mode="external", user_type=user_type)
     with place.create(configuration) as vault:
         vault.ingest(source, user="user", id="user", **options)

@@ -1,6 +1,7 @@
 """The sources of an external vault, and the version of each that was counted: all that it holds of rows."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from armnesia.core.errors import (
     LostSourceError,
     MissingExtraError,
     SourceError,
+    UndeclaredActionError,
     UnknownCatalogError,
     UnreadableSourceError,
     VaultError,
@@ -20,6 +22,7 @@ from armnesia.core.identifiers import UserType
 from armnesia.logs import Source
 from armnesia.logs.files import FORMATS, find_files
 from armnesia.logs.source import Version, reopen
+from armnesia.logs.stores import is_remote
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.diagnosis import changed_values
@@ -89,7 +92,8 @@ class CountedSource:
     @property
     def parts(self) -> list[str]:
         """What no other source may have, too: the files, the id of the table, or the name."""
-        return sorted(self.files) or [(self.version or {}).get("table", self.name)]
+        files = sorted(each if is_remote(each) else os.path.realpath(each) for each in self.files)
+        return files or [(self.version or {}).get("table", self.name)]
 
     @property
     def short_version(self) -> int | str | None:
@@ -126,7 +130,7 @@ class CountedSource:
         try:
             yield
         except InvalidLogError as error:
-            if self.name in str(error):
+            if isinstance(error, UndeclaredActionError) or self.name in str(error):
                 raise
             raise VaultError(f"source {self.name!r}: {error}") from None
 

@@ -31,6 +31,7 @@ def ingest_command(address: Mapping[str, Any]) -> str:
     columns = [(role, address[role]) for role in _ROLES]
     options += [(f"--{role}-column", name) for role, name in columns if name != _DEFAULTS.get(role)]
     options += [("--where", condition) for condition in address["where"]]
+    options += [("--delimiter", address.get("delimiter"))]
     words = [word for option in options if option[1] is not None for word in option]
     # A column called `user` would be taken for the user's if none is named.
     nobody = [] if address["user"] else ["--no-user"]

@@ -1,0 +1,311 @@
+"""External vaults: the rows stay at their sources, where they change, vanish, and are looked up again."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from armnesia.core.errors import ArmnesiaError, InvalidInputError, SimilarNameError, VaultError
+from armnesia.vault import Vault
+from armnesia.vault.state.external_records import ExternalRecords
+from armnesia.vault.state.source_ingest import SourceIngest
+from tests.databases import Place
+from tests.promises.driver import Row
+from tests.promises.lakes import Folder, Sqlite, arrow
+from tests.promises.test_histories import rows_of
+from tests.vault.external_vaults import NAMED, READING, counted, ingest, sums, sums_of, without
+from tests.vault.raw_vaults import dumped
+
+ROWS = [
+    Row("r1", "ann", "A", 3),
+    Row("r2", "bob", "A", 2),
+    Row("r3", "ann", "B", 1),
+    Row("r4", "cem", "B", 4),
+]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+@pytest.fixture
+def vault(place: Place, log: Folder) -> Any:
+    with counted(place, log, ROWS, READING) as vault:
+        yield vault
+
+
+def write(log: Folder, rows: list[Row], name: str = "0.parquet") -> None:
+    """Put other rows into a file; a file system may not tell two moments apart."""
+    path = log.folder / name
+    written = path.stat().st_mtime_ns + 10**9 if path.exists() else 10**18
+    pq.write_table(arrow(rows), path, compression="none")
+    os.utime(path, ns=(written, written))
+
+
+def test_single_rows_are_forgotten_by_their_ids(vault: Vault) -> None:
+    assert vault.forget(records=["r1", "r9"]).records == 1
+    assert sums(vault) == sums_of(ROWS[1:])
+    assert "1 row of forgotten people or records is still present" in vault.verify().notes[0]
+    # The person's other row goes with the person; the forgotten one is not taken away a second time.
+    assert vault.forget(users=["ann"]).records == 1
+    assert vault.forget(records=["r3", "r4"]).records == 1  # r3 went with ann
+    assert sums(vault) == sums_of(ROWS[1:2])
+    assert vault.verify().holds
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [*ROWS[:2], ROWS[3]],
+        [ROWS[0]._replace(quarters=2), *ROWS[1:]],
+        [ROWS[0]._replace(arm="B"), *ROWS[1:]],
+        [ROWS[0]._replace(person="eve"), *ROWS[1:]],
+        [*ROWS, Row("r5", "ann", "A", 4)],
+        ROWS,
+    ],
+    ids=["deleted", "another reward", "another arm", "another person", "appended", "the same"],
+)
+@pytest.mark.parametrize("by", ["forget", "ingest", "rebuild"])
+def test_a_file_that_was_written_again_is_counted_again(
+    vault: Vault, log: Folder, rows: list[Row], by: str
+) -> None:
+    served = vault.decide()
+    write(log, rows)
+    assert any("has changed since it was counted" in problem for problem in vault.verify().problems)
+    if by == "ingest":
+        before = dumped(vault)
+        plan = ingest(vault, log, dry_run=True)
+        assert dumped(vault) == before
+        done = ingest(vault, log)
+        assert (done.rows, done.added) == (plan.rows, plan.added) == (len(rows), len(rows) - len(ROWS))
+        assert "have changed, or are gone" in str(done.recounted_because)
+    if by == "rebuild":
+        assert vault.rebuild().changed is (sums_of(rows) != sums_of(ROWS))
+    if by != "forget":
+        assert sums(vault) == sums_of(rows)
+        assert vault.verify().holds
+        if sums_of(rows) == sums_of(ROWS):
+            assert vault.decide().action == served.action
+    assert vault.forget(users=["ann"]).records == sum(row.person == "ann" for row in rows)
+    assert sums(vault) == sums_of(without(rows, "ann"))
+    assert vault.verify().holds
+
+
+def test_a_file_that_is_altered_unseen_is_found_by_verify(vault: Vault, log: Folder) -> None:
+    path = log.folder / "0.parquet"
+    status = path.stat()
+    write(log, [ROWS[0]._replace(quarters=0), *ROWS[1:]])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size  # which would tell
+    assert any("statistics of action" in problem for problem in vault.verify().problems)
+
+
+def test_new_files_are_counted_alone(vault: Vault, log: Folder) -> None:
+    more = [Row("r5", "ann", "A", 4), Row("r6", "bob", "B", 2), Row("r2", "dea", "B", 2)]
+    vault.forget(users=["bob"])
+    vault.forget(records=["r2"])
+    log.append(more)
+    found = vault.verify()
+    assert found.holds
+    assert any("rows that are not counted yet" in note for note in found.notes)
+    with pytest.raises(VaultError, match=r"has changed since it was counted.*run armnesia ingest"):
+        vault.preview(users=["ann"])
+    done = ingest(vault, log)
+    assert (done.rows, done.added, done.suppressed, done.recounted) == (3, 1, 2, False)
+    assert sums(vault) == sums_of([*without(ROWS, "bob"), more[0]])
+    assert ingest(vault, log).rows == 0
+    assert vault.verify().holds
+
+
+def test_nothing_new_changes_nothing(vault: Vault, log: Folder) -> None:
+    before = dumped(vault)
+    done = ingest(vault, log)
+    assert (done.rows, done.added, done.already_there, done.recounted) == (0, 0, 0, False)
+    assert dumped(vault) == before
+
+
+def test_readmitted_people_come_back_with_the_next_count(vault: Vault, log: Folder) -> None:
+    vault.forget(users=["ann"])
+    vault.readmit(users=["ann"])
+    assert sums(vault) == sums_of(without(ROWS, "ann"))
+    found = vault.verify()
+    assert found.holds
+    assert any("has to be counted again (people were readmitted" in note for note in found.notes)
+    assert "people were readmitted" in str(vault.status().sources[0].recount)
+    done = ingest(vault, log)
+    assert (done.recounted, done.added, done.suppressed) == (True, 2, 0)
+    assert sums(vault) == sums_of(ROWS)
+    vault.forget(users=["ann"])
+    vault.readmit(users=["ann"])
+    assert vault.forget(users=["bob"]).records == 1  # it counts again first
+    assert sums(vault) == sums_of(without(ROWS, "bob"))
+    assert vault.verify().holds
+
+
+def test_a_lost_source_is_dropped_or_put_back(vault: Vault, log: Folder, tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir()
+    other = Folder(tmp_path / "second")
+    other.append([Row("r9", "dan", "B", 4)])
+    assert ingest(vault, other).added == 1
+    log.folder.rename(tmp_path / "away")
+    before = dumped(vault)
+    assert any(str(log.folder) in problem for problem in vault.verify().problems)
+    for refused in (lambda: vault.forget(users=["ann"]), vault.rebuild):
+        with pytest.raises(ArmnesiaError, match=r"rebuild --moved.*rebuild --without"):
+            refused()
+    with pytest.raises(InvalidInputError, match="has no source 'another'; its sources are: "):
+        vault.rebuild(without=["another"])
+    assert dumped(vault) == before
+    assert vault.rebuild(without=[log.source, log.source]).changed
+    assert sums(vault) == sums_of([Row("r9", "dan", "B", 4)])
+    assert [each.name for each in vault.status().sources] == [other.source]
+    assert vault.ledger()[-1].fields["sources_dropped"] == 1
+    assert vault.verify().holds
+    (tmp_path / "away").rename(log.folder)
+    ingest(vault, log)
+    assert [source.name for source in vault.status().sources] == [other.source, log.source]
+    assert vault.forget(users=["ann"]).certificate.body["entry"]["sources"] == [2, 3]  # 1 is not used again
+
+
+def test_what_was_counted_is_not_counted_by_another_way(vault: Vault, log: Folder) -> None:
+    path = log.folder / "0.parquet"
+    link = log.folder.with_name("link.parquet")
+    link.symlink_to(path)
+    before = dumped(vault)
+    ways: list[tuple[Path, dict[str, Any]]] = [
+        (log.folder / "*.parquet", {}),
+        (path, {}),
+        (link, {}),
+        (log.folder, {"id": None}),
+        (log.folder, {"where": "country = DE"}),
+    ]
+    for source, options in ways:
+        with pytest.raises(ArmnesiaError, match=r"its rows would (count|be read) twice"):
+            vault.ingest(str(source), **{**NAMED, **options}, other_ids=True)
+    assert dumped(vault) == before
+
+
+def test_what_cannot_be_looked_up_again_or_names_people_is_refused(place: Place, tmp_path: Path) -> None:
+    path = tmp_path / "person=ann" / "log.csv"
+    path.parent.mkdir()
+    path.write_text("arm,reward,event\nA,1,r1\n", "utf-8")
+    with place.create(READING) as vault:
+        before = dumped(vault)
+        for source, options, match in (
+            ({"arm": ["A"], "reward": [1], "person": ["ann"], "event": ["r1"]}, {}, "give a file or a table"),
+            (str(path.parent.parent / "person=*" / "*.csv"), {}, "must not name people"),
+            (str(path), {"user": None, "no_user": True, "where": "event = r1"}, "must not be on the id"),
+        ):
+            with pytest.raises(VaultError, match=match):
+                vault.ingest(source, **{**NAMED, **options})
+        with pytest.raises(VaultError, match="has counted no source yet"):
+            vault.forget(users=["ann"])
+        assert dumped(vault) == before
+
+
+def test_a_source_without_people_hinders_nobody(vault: Vault, tmp_path: Path) -> None:
+    more = tmp_path / "anonymous.csv"
+    more.write_text("arm,reward\nA,1\nA,1\n", "utf-8")
+    assert vault.ingest(str(more), action="arm", reward="reward", no_user=True, other_ids=True).added == 2
+    assert vault.forget(users=["ann"]).records == 2
+    assert vault.forget(records=["r2"]).records == 1
+    assert vault.verify().holds
+
+
+def test_similar_names_are_looked_for_at_the_source(vault: Vault) -> None:
+    before = dumped(vault)
+    with pytest.raises(SimilarNameError, match="'ann', which may be user 'Ann'") as refused:
+        vault.forget(users=["Ann"])
+    assert refused.value.similar == {"Ann": ("ann",)}
+    with pytest.raises(SimilarNameError, match="'r1', which may be record 'R1'"):
+        vault.forget(records=["R1"])
+    assert dumped(vault) == before
+    assert vault.forget(users=["Ann"], exactly=True).records == 0
+    assert vault.forget(users=["ann"]).records == 2
+    assert vault.forget(users=["ANN"]).records == 0  # whom there are no rows of any more
+
+
+def test_a_table_without_a_version_is_counted_each_time(place: Place, tmp_path: Path) -> None:
+    log = Sqlite(tmp_path)
+    with counted(place, log, ROWS, READING) as vault:
+        log.append([Row("r5", "ann", "A", 4)])
+        (problem, *_) = vault.verify().problems
+        assert "in a way that only counting shows" in problem
+        with pytest.raises(VaultError, match="has changed since it was counted"):
+            vault.preview(users=["ann"])
+        assert vault.forget(users=["ann"]).records == 3
+        assert sums(vault) == sums_of(without(ROWS, "ann"))
+        log.append([Row("r6", "ann", "A", 4), Row("r7", "dan", "B", 0)])
+        done = ingest(vault, log)
+        assert (done.rows, done.added, done.suppressed) == (7, 1, 4)
+        assert vault.preview(users=["dan"]).records == 1
+        assert vault.verify().holds
+
+
+def test_who_is_forgotten_while_a_source_is_counted_does_not_come_in(
+    place: Place, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source is counted before the lock is taken, and again if somebody is forgotten meanwhile."""
+    (tmp_path / "second").mkdir()
+    more = Folder(tmp_path / "second")
+    more.append([Row("r5", "ann", "A", 4), Row("r6", "dea", "B", 4)])
+    prepare, forgotten = SourceIngest.prepare, list[str]()
+    with place.open() as other:
+
+        def forgetting(self: SourceIngest) -> Any:
+            found = prepare(self)
+            if not forgotten:
+                forgotten.append("ann")
+                other.forget(users=["ann"])
+            return found
+
+        monkeypatch.setattr(SourceIngest, "prepare", forgetting)
+        done = ingest(vault, more)
+    assert (done.added, done.suppressed) == (1, 1)
+    assert vault.verify().holds
+
+
+def test_rows_that_are_counted_while_a_person_is_looked_up_are_found(
+    place: Place, vault: Vault, log: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_up, added = ExternalRecords.look_up, list[int]()
+    with place.open() as other:
+
+        def ingesting(self: ExternalRecords, *args: Any, **options: Any) -> Any:
+            found = look_up(self, *args, **options)
+            if not added:
+                log.append([Row("r5", "ann", "A", 4)])
+                added.append(ingest(other, log).added)
+            return found
+
+        monkeypatch.setattr(ExternalRecords, "look_up", ingesting)
+        assert vault.forget(users=["ann"]).records == 3
+    assert vault.verify().holds
+
+
+def test_many_files_are_named_in_little_space(sqlite_place: Place, tmp_path: Path) -> None:
+    log = Folder(tmp_path)
+    for number in range(50):
+        log.append(rows_of(number, 1))
+    with sqlite_place.create(READING) as vault:
+        ingest(vault, log)
+        ((_, text),) = dumped(vault)["source"]
+    assert len(text) < 50 * 200
+
+
+@pytest.mark.parametrize(
+    ("row", "match"),
+    [
+        (Row("r5", "ann", "C", 4), "offer it first with armnesia arms add"),
+        (Row("r5", "ann", "A", 8), "must lie in"),
+    ],
+)
+def test_a_wrong_row_refuses_the_whole_ingest(vault: Vault, log: Folder, row: Row, match: str) -> None:
+    log.append([ROWS[3], row])
+    before = dumped(vault)
+    with pytest.raises(ArmnesiaError, match=match):
+        ingest(vault, log)
+    assert dumped(vault) == before
