@@ -15,7 +15,7 @@ LIBRARIES = ("armnesia", "numpy", "scipy", "duckdb", "polars", "pyarrow", "delta
 def run(code: str, *arguments: str, source: str | None = None) -> tuple[str, float]:
     """Run Python code in a process of its own: what it prints, and its peak memory in megabytes.
 
-    `source` is a folder with another version of the package.
+    `source` is a folder with another version of the package. The peak is at least that of this process.
     """
     environment = {**os.environ, **({} if source is None else {"PYTHONPATH": source})}
     with open("output", "wb") as output:
