@@ -40,7 +40,7 @@ class FrameSource(Source):
     holds_still: ClassVar[bool] = False
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "FrameSource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "FrameSource":
         """A dataframe, as a caller has it."""
         frame = as_mapping(location)
         if hasattr(frame, "collect"):  # a lazy one of polars
@@ -101,8 +101,10 @@ def _column(values: Any, name: str) -> Any:
         return array
     listed = python_values(values, name)
     types = {type(each) for each in listed if not is_missing(each)}
-    if types == {bool} and not any(map(is_missing, listed)):
-        return np.array(listed, dtype=bool)
+    if types in ({bool}, {int}) and not any(map(is_missing, listed)):
+        whole = np.array(listed)
+        if whole.dtype.kind in "bi":
+            return whole
     if (
         types
         and types <= {int, float}
