@@ -1,4 +1,4 @@
-"""Decisions in Python's memory, without DuckDB: arrays, mappings of columns, Open Bandit Pipeline feedback."""
+"""Decisions in Python's memory, without DuckDB: arrays, mappings, Open Bandit Pipeline feedback."""
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -38,7 +38,7 @@ def as_mapping(source: Any) -> Any:
 
 
 def mapped_columns(source: Mapping[Any, Any]) -> dict[str, Any]:
-    """The columns of a mapping; feedback of the Open Bandit Pipeline also holds numbers and tables of actions."""
+    """The columns of a mapping; feedback of the Open Bandit Pipeline also holds numbers and tables."""
     if not set(source) >= _FEEDBACK:
         return {str(name): values for name, values in source.items()}
     rounds = source["n_rounds"]
@@ -81,7 +81,7 @@ class ArraySource(Source):
         return found._checked()
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "ArraySource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "ArraySource":
         """A mapping from names to columns; the feedback of the Open Bandit Pipeline declares its actions."""
         arrays = mapped_columns(location)
         found = cls("", columns.found_in(list(arrays)), arrays=arrays)
@@ -118,7 +118,7 @@ class ArraySource(Source):
     def type_of(self, role: str) -> str:
         """What a column holds: "integer", "boolean" or "other"."""
         types = set(map(type, python_values(self._values(self._named(())[role]), role))) - {type(None)}
-        return {(bool,): "boolean", (int,): "integer"}.get(tuple(types), "other")
+        return "boolean" if types == {bool} else "integer" if types == {int} else "other"
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> "ArraySource":
         """The same columns with key columns."""
@@ -177,7 +177,8 @@ class ArraySource(Source):
         values = python_values(self._values(name), role)
         if fault in (Wrong.MISSING, Wrong.UNDECLARED):
             labels, codes = self._labels_of(name)
-            wrong = np.array([text in (texts or {None}) for text in labels], dtype=bool)[codes[rows]]
+            looked_for = set(texts) if fault is Wrong.UNDECLARED else {None}
+            wrong = np.array([text in looked_for for text in labels], dtype=np.bool_)[codes[rows]]
         else:
             numbers, is_number = self._numbers(name)
             low, high = reward_range
@@ -213,7 +214,7 @@ class ArraySource(Source):
         """A column: an array of numbers as it is, anything else as a list."""
         values = self.arrays[name]
         is_plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf"
-        return values if is_plain else python_values(values, name if self.named else name)
+        return values if is_plain else python_values(values, name)
 
     @cached_property
     def _rows(self) -> IntArray:

@@ -26,12 +26,11 @@ _START = (
 
 
 class ChildConnection:
-    """A connection to the database of a child process, which is taken with the first statement."""
+    """A connection to the database of a child process; see `connected_in_child`."""
 
-    def __init__(self, source: str, extension: str, file: str, server: str) -> None:
-        self._source, self._extension, self._file, self.server = source, extension, file, server
-        self._process: _Process | None = None
-        self._is_answering = False
+    def __init__(self, process: _Process, source: str) -> None:
+        self._process, self._source, self.server = process, source, ""
+        self.is_answering = False
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a statement and give all rows."""
@@ -39,33 +38,39 @@ class ChildConnection:
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces."""
-        if self._process is None:
-            idle = _idle_of(os.getpid())
-            self._process = idle.pop() if idle else _started()
-            yield from self._answers("load", self._extension)
-            yield from self._answers("rows", f"ATTACH {self._file} AS {self.server} (READ_ONLY)")
-        yield from self._answers("stream", sql, parameters)
+        self._ask("stream", sql, parameters)
+        while piece := self._answer():
+            yield piece
 
-    def _answers(self, method: str, *arguments: Any) -> Iterator[list[Row]]:
-        assert self._process is not None
+    def load(self, extension: str) -> None:
+        """Load an extension."""
+        self._ask("load", extension)
+        self._answer()
+
+    def end(self, sql: str) -> None:
+        """End a transaction, and run a last statement; a child that still works on another is ended."""
+        if not self.is_answering:
+            self._ask("end", sql)
+            self._answer()
+
+    def _ask(self, method: str, *arguments: Any) -> None:
         assert self._process.stdin is not None
-        while self._is_answering:  # what an earlier statement was not asked for
-            self._answer(self._process)
+        while self.is_answering:  # what an earlier statement was not asked for
+            self._answer()
+        self.is_answering = True
         with self._in_words():
             pickle.dump((self._source, method, *arguments), self._process.stdin)
             self._process.stdin.flush()
-        self._is_answering = True
-        while piece := self._answer(self._process):
-            yield piece
 
-    def _answer(self, process: _Process) -> list[Row] | None:
-        assert process.stdout is not None
+    def _answer(self) -> list[Row]:
+        """The next piece of an answer; its end is an empty one, or an error."""
+        assert self._process.stdout is not None
         with self._in_words():
-            answer = pickle.load(process.stdout)
-        self._is_answering = isinstance(answer, list)
+            answer = pickle.load(self._process.stdout)
+        self.is_answering = bool(answer) and isinstance(answer, list)
         if isinstance(answer, Exception):
             raise answer
-        return answer if isinstance(answer, list) else None
+        return list(answer)
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -77,20 +82,30 @@ class ChildConnection:
                 " not enough memory"
             ) from None
 
-    def close(self) -> None:
-        """Let others have the child, or end it if it is still at work."""
-        if self._process is None:
-            return
-        with suppress(InvalidLogError):
-            if not self._is_answering:
-                self.rows(f"DETACH {self.server}")
-                _idle_of(os.getpid()).append(self._process)
-                return
-        process = self._process
-        process.terminate()
-        assert process.stdout is not None
-        process.stdout.read()  # a full pipe would keep it; an end of its requests would meet the signal
-        process.communicate()
+
+@contextmanager
+def connected_in_child(source: str) -> Iterator[ChildConnection]:
+    """Lend a connection, as `engine.connected` does.
+
+    >>> with connected_in_child("nothing") as connection:
+    ...     connection.rows("SELECT sum(n) FROM (SELECT unnest($n) AS n)", {"n": [1, 2]})
+    [(3,)]
+    """
+    idle = _idle_of(os.getpid())
+    process = next((each for each in _taken(idle) if each.poll() is None), None) or _started()
+    connection = ChildConnection(process, source)
+    try:
+        yield connection
+    finally:
+        if connection.is_answering:
+            _end(process)
+        else:
+            idle.append(process)
+
+
+def _taken(idle: list[_Process]) -> Iterator[_Process]:
+    while idle:
+        yield idle.pop()
 
 
 def _started() -> _Process:
@@ -103,6 +118,11 @@ def _started() -> _Process:
     )
 
 
+def _end(process: _Process) -> None:
+    process.terminate()
+    process.communicate()
+
+
 @cache
 def _idle_of(parent: int) -> list[_Process]:
     """The children that wait; a forked process has its own."""
@@ -111,7 +131,7 @@ def _idle_of(parent: int) -> list[_Process]:
     def end() -> None:
         if parent == os.getpid():
             for each in idle:
-                each.communicate()
+                _end(each)
 
     atexit.register(end)
     return idle
@@ -125,15 +145,17 @@ def serve() -> None:
     # Raised when the parent has ended, is gone, or does not listen any more.
     with suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         while True:
-            source, method, *arguments = pickle.load(requests)
-            last: Exception | None = None
-            try:
-                with connected(source) as connection:
-                    for piece in getattr(connection, method)(*arguments) or ():
-                        pickle.dump(piece, answers)
-            except Exception as error:
-                last = error
-            pickle.dump(last, answers)
-            answers.flush()
+            with connected("") as connection:
+                method = ""
+                while method != "end":
+                    connection.source, method, *arguments = pickle.load(requests)
+                    last: list[Row] | Exception = []
+                    try:
+                        for piece in getattr(connection, method)(*arguments) or ():
+                            pickle.dump(piece, answers)
+                    except Exception as error:
+                        last = error
+                    pickle.dump(last, answers)
+                    answers.flush()
     with suppress(BrokenPipeError):
         answers.close()

@@ -7,17 +7,18 @@ the columns that are read, and DuckDB looks for people in them.
 import os
 import re
 import uuid
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed
 from armnesia.core.urls import without_password
-from armnesia.logs.child import ChildConnection
+from armnesia.logs.child import ChildConnection, connected_in_child
 from armnesia.logs.columns import Columns
-from armnesia.logs.engine import Connection, connected
+from armnesia.logs.engine import Connection, DuckDBConnection, Row, connected
 from armnesia.logs.source import Scan, Source
 from armnesia.logs.sql import NUMERIC, Column, literal, quoted
 
@@ -38,8 +39,40 @@ _TEXTS = {"S", "E", "I"}
 class TableSource(Source):
     """A table or view of a database."""
 
-    has_tables: ClassVar[bool] = True
+    option: ClassVar[str] = "table"
     holds_still: ClassVar[bool] = False
+    kind: ClassVar[str]
+    """How DuckDB calls this kind of databases."""
+
+    @property
+    @abstractmethod
+    def _attached(self) -> str:
+        """By which DuckDB attaches the database."""
+
+    def _engine(self) -> AbstractContextManager[DuckDBConnection | ChildConnection]:
+        """What the database is attached to."""
+        return connected(self.location)
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection in whose statements the database shows one snapshot."""
+        with self._engine() as connection:
+            connection.load(f"{self.kind}_scanner")
+            name = f"log_{uuid.uuid4().hex}"
+            connection.rows(f"ATTACH {literal(self._attached)} AS {name} (TYPE {self.kind}, READ_ONLY)")
+            try:
+                connection.rows("BEGIN")
+                connection.server = name
+                yield connection
+            finally:
+                connection.end(f"DETACH {name}")
+
+    def _query(self, connection: Connection, sql: str) -> str:
+        """What the database selects itself, as a table in SQL."""
+        return f"{self.kind}_query('{connection.server}', {literal(sql)})"
+
+    def _ask(self, connection: Connection, sql: str) -> list[Row]:
+        return connection.rows(f"SELECT * FROM {self._query(connection, sql)}")
 
     @staticmethod
     def _name(table: str | None) -> str:
@@ -56,40 +89,23 @@ class PostgresSource(TableSource):
 
     url: str = ""
     ordered: ClassVar[bool] = False
+    kind: ClassVar[str] = "postgres"
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "PostgresSource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "PostgresSource":
         """The table at the URL of a database."""
-        return cls(without_password(location), columns, cls._name(table), url=location)
+        return cls(without_password(location), columns, cls._name(option), url=location)
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """A connection in whose statements the server shows one snapshot."""
-        with connected(self.location) as connection:
-            connection.load("postgres_scanner")
-            name = f"log_{uuid.uuid4().hex}"
-            address = self.url.replace("'", "''")
-            connection.rows(f"ATTACH '{address}' AS {name} (TYPE postgres, READ_ONLY)")
-            try:
-                connection.rows("BEGIN")
-                connection.server = name
-                yield connection
-            finally:
-                connection.end(f"DETACH {name}")
+    @property
+    def _attached(self) -> str:
+        return self.url
 
     def scan(self, connection: Connection) -> Scan:
         """The columns, in types that lose nothing."""
-        server = connection.server
         where = ".".join(map(quoted, str(self.table).split(".")))
-
-        def ask(sql: str) -> list[Any]:
-            text = sql.replace("'", "''")
-            return connection.rows(f"SELECT * FROM postgres_query('{server}', '{text}')")
-
-        regclass = where.replace("'", "''")
-        found = ask(_POSTGRES_COLUMNS.format(table=regclass))
+        found = self._ask(connection, _POSTGRES_COLUMNS.format(table=literal(where)))
         if not found:
-            existing = [name for (name,) in ask(_POSTGRES_TABLES)]
+            existing = [name for (name,) in self._ask(connection, _POSTGRES_TABLES)]
             raise _no_table(self.location, str(self.table), existing)
         columns, at_server = {}, {}
         for at, (name, base, category, shown) in enumerate(found):
@@ -100,8 +116,7 @@ class PostgresSource(TableSource):
                 type_, written = "VARCHAR", f"{written}::text"
             columns[name] = Column(f"c{at}", type_ or shown)
             at_server[f"c{at}"] = f"{written} AS c{at}"
-        table = f"postgres_query('{server}', 'SELECT * FROM {where.replace(chr(39), chr(39) * 2)}')"
-        return Scan(table, columns, at_server=at_server)
+        return Scan(self._query(connection, f"SELECT * FROM {where}"), columns, at_server=at_server)
 
     def eraser(self) -> "Eraser":
         """What deletes rows of the table."""
@@ -114,7 +129,7 @@ _POSTGRES_COLUMNS = """
 SELECT a.attname::text AS name, coalesce(b.typname, t.typname)::text AS base,
   coalesce(b.typcategory, t.typcategory)::text AS category, format_type(a.atttypid, a.atttypmod) AS shown
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype
-WHERE a.attrelid = to_regclass('{table}') AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+WHERE a.attrelid = to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 """Name, type and its category, of a domain that of its base, and the type as messages show it."""
 _POSTGRES_TABLES = """
@@ -128,24 +143,25 @@ ORDER BY 1
 class SQLiteSource(TableSource):
     """A table in an SQLite file.
 
-    A column of SQLite may hold values of any type. Where columns are declared, and hold what they are declared
-    to hold, DuckDB reads them itself. Else SQLite writes each value as text, with its type, which takes five
-    times as long.
+    A column of SQLite may hold values of any type. Where columns are declared, and hold what they are
+    declared to hold, DuckDB reads them itself. Else SQLite writes each value as text, with its type, which
+    takes five times as long.
     """
 
     path: str = ""
     stored: Mapping[str, Column] = field(default_factory=dict)
     """All columns, as DuckDB reads them; "" is the type of what it does not read as it is."""
+    kind: ClassVar[str] = "sqlite"
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "SQLiteSource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "SQLiteSource":
         """The table at sqlite:///FILE."""
         if not location.startswith("sqlite:///") or location == "sqlite:///":
             raise InvalidInputError(f"the URL of an SQLite file must be sqlite:///FILE; got {location!r}")
         path = os.path.abspath(os.path.expanduser(location.removeprefix("sqlite:///")))
         if not os.path.exists(path):
             raise InvalidLogError(f"source {location!r} cannot be read: there is no such file")
-        name = cls._name(table).removeprefix("main.")
+        name = cls._name(option).removeprefix("main.")
         return cls(f"sqlite:///{path}", columns, name, path=path)._described()
 
     def _described(self) -> "SQLiteSource":
@@ -157,30 +173,30 @@ class SQLiteSource(TableSource):
             declared = self._ask(
                 connection, f"SELECT name, upper(type) FROM pragma_table_xinfo({named}) WHERE hidden <> 1"
             )
-            read = {name: type_ for name, type_, *_ in connection.rows(f"DESCRIBE {self._own_table}")}
+            read: dict[str, str] = dict(
+                row[:2] for row in connection.rows(f"DESCRIBE {self._own_table(connection)}")
+            )
         stored = {
             name: Column(quoted(name), _strict_type(type_, read.get(name, ""))) for name, type_ in declared
         }
         return replace(self, stored=stored)
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """A connection of a child process; see `child.py`."""
-        connection = ChildConnection(
-            self.location, "sqlite_scanner", literal(f"sqlite:{self.path}"), _ATTACHED
-        )
-        try:
-            yield connection
-        finally:
-            connection.close()
+    @property
+    def _attached(self) -> str:
+        return self.path
+
+    def _engine(self) -> AbstractContextManager[ChildConnection]:
+        return connected_in_child(self.location)
 
     def scan(self, connection: Connection) -> Scan:
-        """The columns as DuckDB reads them, if it can read all that are needed; else as SQLite writes them."""
+        """The columns as DuckDB reads them, if it can read all that are needed, or as SQLite writes them."""
         named = self._named(self.stored)
         needed = {role: self.stored[name].type for role, name in named.items() if name in self.stored}
         numbers = {"reward", *(f"key_{at}" for at, key in enumerate(self.keys) if key.edges)}
         if all(type_ and (type_ != _ROUNDED or role in numbers) for role, type_ in needed.items()):
-            return Scan(self._own_table, {name: _as_read(each) for name, each in self.stored.items()})
+            return Scan(
+                self._own_table(connection), {name: _as_read(each) for name, each in self.stored.items()}
+            )
         columns, at_server = {}, {}
         for place, name in enumerate(self.stored):
             kind, text = f"k{place}", f"c{place}"
@@ -189,15 +205,11 @@ class SQLiteSource(TableSource):
             label = f"CASE {kind} WHEN 'real' THEN {number} WHEN 'blob' THEN {bytes_} ELSE {text} END"
             columns[name] = Column(label, "VARCHAR", is_text=True)
             at_server[label] = _WRITTEN.format(column=quoted(name), kind=kind, text=text)
-        table = f"SELECT * FROM {quoted(str(self.table))}"
-        return Scan(f"sqlite_query('{_ATTACHED}', {literal(table)})", columns, at_server=at_server)
+        table = self._query(connection, f"SELECT * FROM {quoted(str(self.table))}")
+        return Scan(table, columns, at_server=at_server)
 
-    @property
-    def _own_table(self) -> str:
-        return f"{_ATTACHED}.main.{quoted(str(self.table))}"
-
-    def _ask(self, connection: Connection, sql: str) -> list[Any]:
-        return connection.rows(f"SELECT * FROM sqlite_query('{_ATTACHED}', {literal(sql)})")
+    def _own_table(self, connection: Connection) -> str:
+        return f"{connection.server}.main.{quoted(str(self.table))}"
 
     def eraser(self) -> "Eraser":
         """What deletes rows of the table."""
@@ -206,7 +218,6 @@ class SQLiteSource(TableSource):
         return SQLiteEraser(self)
 
 
-_ATTACHED = "log_file"
 _ROUNDED = "DECIMAL"
 """Integers and floats, all of which DuckDB reads as floats: right for numbers, not for labels."""
 _WRITTEN = (

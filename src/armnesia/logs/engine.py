@@ -62,18 +62,18 @@ class DuckDBConnection:
     """A connection to the database of this process; see `connected`."""
 
     def __init__(self, cursor: Any, source: str) -> None:
-        self.cursor, self._source, self.server = cursor, source, ""
+        self.cursor, self.source, self.server = cursor, source, ""
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a statement and give all rows."""
-        with _in_words(self._source):
+        with _in_words(self.source):
             self._execute(sql, parameters or {})
             found: list[Row] = self.cursor.fetchall()
             return found
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces."""
-        with _in_words(self._source):
+        with _in_words(self.source):
             self._execute(sql, parameters or {})
             while piece := self.cursor.fetchmany(_PIECE):
                 yield piece
@@ -103,12 +103,12 @@ class DuckDBConnection:
 
     def register(self, name: str, frame: Any) -> None:
         """Give a name to columns in memory."""
-        with _in_words(self._source):
+        with _in_words(self.source):
             self.cursor.register(name, frame)
 
     def load(self, extension: str) -> None:
         """Load an extension."""
-        with _in_words(self._source):
+        with _in_words(self.source):
             _load(self.cursor, extension)
 
     def end(self, sql: str) -> None:
@@ -178,8 +178,8 @@ def _load(cursor: Any, extension: str) -> None:
         extra = _EXTRA_OF.get(extension, "lakes")
         raise MissingExtraError(
             f"DuckDB {duckdb.__version__} has no extension {extension!r} here: pip install"
-            f' "armnesia[{extra}]" brings DuckDB {_WITH_WHEELS} with it on Linux, macOS and Windows; elsewhere,'
-            f" and with another DuckDB, run INSTALL {extension} in it once, with a network"
+            f' "armnesia[{extra}]" brings DuckDB {_WITH_WHEELS} with it on Linux, macOS and Windows;'
+            f" elsewhere, and with another DuckDB, run INSTALL {extension} in it once, with a network"
         ) from None
 
 
@@ -219,8 +219,8 @@ _REASONS = {
     r"Arrow Type for Decimal": "it has decimals of more than 38 digits; write them as text",
     r"not (yet )?supported|unsupported": "DuckDB does not support a feature of it",
     r"Failed to (execute|fetch|prepare)": "its server refused the query",
-    r"Mismatch Type Error": "a column has values of another type than it is declared with: read a view that has"
-    " it as CAST(… AS TEXT), or AS REAL for rewards",
+    r"Mismatch Type Error": "a column has values of another type than it is declared with: read a view that"
+    " has it as CAST(… AS TEXT), or AS REAL for rewards",
     r"could not connect|Unable to connect|connection": "its server does not answer, or refuses this user",
     r"does not exist|not found": "it does not exist, or this user may not read it",
 }

@@ -8,7 +8,7 @@ import glob
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import stamp_of
@@ -58,12 +58,12 @@ class FileSource(Source):
     remote: bool = False
     delimiter: str | None = None
     """Of CSV files, if it was given; else a header without a comma tells."""
+    option: ClassVar[str] = "delimiter"
 
     @classmethod
-    def at(
-        cls, location: Any, columns: Columns, table: str | None = None, delimiter: str | None = None
-    ) -> "FileSource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "FileSource":
         """The files of a path, folder or glob."""
+        delimiter = option
         if delimiter is not None and (
             not delimiter.isascii() or len(delimiter) != 1 or delimiter in '"\r\n\0'
         ):
@@ -137,17 +137,19 @@ class FileSource(Source):
         first = texts[0]
         for path, other in zip(self.paths, texts, strict=True):
             if (other.names, other.delimiter) != (first.names, first.delimiter):
-                raise InvalidLogError(
-                    f"source must match files with the same columns; {_short(self.paths[0], path)!r} has"
-                    f" {listed(first.names, 20)}, {_short(path, self.paths[0])!r} has {listed(other.names, 20)}"
-                )
+                has = [
+                    f"{_short(one, two)!r} has {listed(text.names, 20)}"
+                    for one, two, text in ((self.paths[0], path, first), (path, self.paths[0], other))
+                ]
+                raise InvalidLogError(f"source must match files with the same columns; {', '.join(has)}")
         types = ", ".join(f"c{at}: 'VARCHAR'" for at in range(len(first.names)))
         rules = """auto_detect = false, header = true, quote = '"', escape = '"', strict_mode = true"""
         # Read by one thread where a quote could stay open: the last record is lost if it is very long.
         parallel = not any(text.has_quotes for text in texts)
         sql = (
-            f"read_csv($files, {rules}, delim = {literal(first.delimiter)}, compression = '{format_.compression}',"
-            f" parallel = {str(parallel).lower()}, {{hive}}, columns = {{{types}}})"
+            f"read_csv($files, {rules}, delim = {literal(first.delimiter)},"
+            f" compression = '{format_.compression}', parallel = {str(parallel).lower()}, {{hive}},"
+            f" columns = {{{types}}})"
         )
         columns = by_name(
             first.names, [Column(f"c{at}", "VARCHAR", is_text=True) for at in range(len(first.names))]
@@ -194,9 +196,10 @@ class FileSource(Source):
         found = [next((each for each in fields if each["name"] == name), None) for fields in schemas]
         for own, path in zip(found, paths, strict=True):
             if own is None or type_in_file(own) != type_in_file(found[0]):
+                has, other = type_in_file(found[0]), type_in_file(own)
                 return InvalidLogError(
-                    f"{what} must be in all files, with one type; {_short(paths[0], path)!r} has"
-                    f" {type_in_file(found[0])}, {_short(path, paths[0])!r} has {type_in_file(own)}: write them alike"
+                    f"{what} must be in all files, with one type; {_short(paths[0], path)!r} has {has},"
+                    f" {_short(path, paths[0])!r} has {other}: write them alike"
                 )
         if ((found[0] or {}).get("precision") or 0) > _MOST_DIGITS:
             return InvalidLogError(
@@ -348,8 +351,8 @@ def _short(path: str, other: str) -> str:
 
 
 SCHEMAS = (
-    "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type, field_id,"
-    " type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place) AS fields"
+    "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type,"
+    " field_id, type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place) AS fields"
     " FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files)) GROUP BY file_name)"
     " GROUP BY fields ORDER BY 1"
 )

@@ -86,7 +86,7 @@ class DeltaSource(LakeSource):
     extensions: ClassVar[tuple[str, ...]] = ("delta",)
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "DeltaSource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "DeltaSource":
         """The table in a folder."""
         place = _place(location, "delta:")
         opened = _delta_table(f"delta:{place}", place)
@@ -143,7 +143,8 @@ class DeltaSource(LakeSource):
                 declared = names.get(own["name"], {}).get("type")
                 if declared in _INTEGERS and own["type"] not in ("INT32", "INT64"):  # 0.7 would be 1
                     raise self._refused(
-                        f"a file has {type_in_file(own)} for a column of type {declared}: write the table anew"
+                        f"a file has another type, {type_in_file(own)}, for a column of type {declared}:"
+                        " write the table anew"
                     )
 
     def eraser(self) -> "Eraser":
@@ -161,7 +162,7 @@ class IcebergSource(LakeSource):
     extensions: ClassVar[tuple[str, ...]] = ("avro", "iceberg")
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "IcebergSource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "IcebergSource":
         """The table of a catalog as it is now, or one version of a table for good."""
         if location.endswith(METADATA_FILE):
             place = _place(location, "iceberg:")

@@ -219,7 +219,7 @@ class Log(RecordChoice):
         if number > at_most:
             raise too_many_keys(columns, number, at_most)
         texts = in_order(columns, {tuple(map(str, each.key)) for each in found})
-        places = {key: place for place, key in enumerate(texts)}
+        places: dict[tuple[str | None, ...], int] = {key: place for place, key in enumerate(texts)}
         statistics = summed(found, self.actions, self.reward_range, places)
         return Decisions(source, self.actions, self.reward_range, texts, statistics)
 
@@ -346,7 +346,7 @@ def in_order(columns: Sequence[KeyColumn], keys: Iterable[tuple[str, ...]]) -> t
     (('9',), ('10',))
     """
     every = list(keys)
-    ranks = []
+    ranks: list[dict[str, tuple[float, str]]] = []
     for place, column in enumerate(columns):
         texts = {key[place] for key in every}
         try:

@@ -69,12 +69,12 @@ def read_log(
             f"columns are for arrays without a source, which has its own; got {listed(columns)} with one"
         )
     in_memory = as_mapping(source)
+    if source is None or isinstance(in_memory, Mapping):
+        ArraySource.option_of(table=table, delimiter=delimiter)
     if source is None:
-        if table is not None:
-            raise InvalidInputError(f"table needs the URL of a database as the source; got {table!r}")
         opened: Source = ArraySource.of_arrays(action, reward, user, columns or {}, where)
     elif isinstance(in_memory, Mapping):
-        opened = ArraySource.at(in_memory, Columns(action, reward, user), table).filtered(where)
+        opened = ArraySource.at(in_memory, Columns(action, reward, user)).filtered(where)
     else:
         opened = open_source(
             source, action=action, reward=reward, user=user, table=table, where=where, delimiter=delimiter

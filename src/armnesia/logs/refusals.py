@@ -88,8 +88,8 @@ def repeated_column(column: str, alike: Sequence[str] = ()) -> InvalidLogError:
     for other in alike:
         if other != column:
             return InvalidLogError(
-                f"column {column!r} cannot be told from {other!r}, which differs from it in upper and lower case"
-                " only; rename one of them"
+                f"column {column!r} cannot be told from {other!r}, which differs from it in upper and lower"
+                " case only; rename one of them"
             )
     return InvalidLogError(f"column {column!r} is in the source more than once; name each column once")
 
@@ -157,8 +157,8 @@ def not_finite(what: str, column: str, offences: Offences) -> InvalidLogError:
 def not_integers(what: str, offences: Offences) -> InvalidLogError:
     """Refuse users who are no integers in a vault whose people are named by integers."""
     rule = (
-        "must hold integers, by which this vault names people, and floats only below 2**53 (2**24 in 32 bits),"
-        " from where one may stand for several integers"
+        "must hold integers, by which this vault names people, and floats only below 2**53 (2**24 in 32"
+        " bits), from where one may stand for several integers"
     )
     return refused(what, rule, offences)
 

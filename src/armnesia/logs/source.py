@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError
@@ -66,7 +67,8 @@ class Source(ABC):
     declared_actions: tuple[Any, ...] | None = None
     """Where the source itself says which actions there are."""
 
-    has_tables: ClassVar[bool] = False
+    option: ClassVar[str] = ""
+    """What is told of a source of this kind beside its location: "table" or "delimiter"."""
     position: ClassVar[str] = "row_number() OVER ()"
     """The position of a row in SQL, from 1."""
     ordered: ClassVar[bool] = True
@@ -76,8 +78,18 @@ class Source(ABC):
 
     @classmethod
     @abstractmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> Self:
-        """The source at a place, as a caller names it."""
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> Self:
+        """The source at a place, as a caller names it; see `option`."""
+
+    @classmethod
+    def option_of(cls, **given: str | None) -> str | None:
+        """The option that is for this kind; refuse any other."""
+        for option, value in given.items():
+            if value is not None and option != cls.option:
+                raise InvalidInputError(
+                    f"{option} is for {_OPTIONS[option]}; got {value!r} for another source"
+                )
+        return given.get(cls.option)
 
     @abstractmethod
     def scan(self, connection: Connection) -> Scan:
@@ -203,14 +215,14 @@ class Source(ABC):
     def varying_propensity(self) -> str | None:
         """A column of propensities that differ among the rows of an action and key; None if there is none."""
         with self.connection() as connection:
-            scan = self.scan(connection)
-            for name in propensity_columns(scan.columns):
-                if name not in self.columns.named().values():
-                    asked = replace(self, where=(*self.where, Condition(name, "is not null", ())))
-                    with asked.reading() as reading:
-                        column = reading.relation.several("where")[-1]
-                        if vary(reading.ranges(column)):
-                            return name
+            names = propensity_columns(self.scan(connection).columns)
+        for name in names:
+            if name not in self.columns.named().values():
+                asked = replace(self, where=(*self.where, Condition(name, "is not null", ())))
+                with asked.reading() as reading:
+                    column = reading.relation.several("where")[-1]
+                    if vary(reading.ranges(column)):
+                        return name
         return None
 
     def mixes_experiments(self) -> bool:
@@ -273,28 +285,25 @@ def open_source(
     return made
 
 
-def source_at(source: Any, columns: Columns, table: str | None, delimiter: str | None = None) -> Source:
-    """The source with its kind; each kind is imported when it is needed."""
-    match str(source).partition(":")[0] if isinstance(source, str) else None:
-        case "sqlite":
-            from armnesia.logs.databases import SQLiteSource as Kind  # noqa: PLC0415
-        case "postgresql" | "postgres":
-            from armnesia.logs.databases import PostgresSource as Kind  # noqa: PLC0415
-        case "delta":
-            from armnesia.logs.lakes import DeltaSource as Kind  # noqa: PLC0415
-        case "iceberg":
-            from armnesia.logs.lakes import IcebergSource as Kind  # noqa: PLC0415
-        case "spark":
-            from armnesia.logs.spark import SparkSource as Kind  # noqa: PLC0415
-        case None:
-            from armnesia.logs.frames import FrameSource as Kind  # noqa: PLC0415
-        case _:
-            from armnesia.logs.files import FileSource as Kind  # noqa: PLC0415
+_OPTIONS = {"table": "databases, such as sqlite:///file.db", "delimiter": "CSV files"}
+"""What the options of kinds are for."""
+_KINDS = {
+    "sqlite": ("databases", "SQLiteSource"),
+    "postgresql": ("databases", "PostgresSource"),
+    "postgres": ("databases", "PostgresSource"),
+    "delta": ("lakes", "DeltaSource"),
+    "iceberg": ("lakes", "IcebergSource"),
+    "spark": ("spark", "SparkSource"),
+}
+"""The module and class of each kind that a name begins with; other names are of files."""
 
-            if table is None:
-                return Kind.at(source, columns, None, delimiter)
-    if delimiter is not None:
-        raise InvalidInputError(f"delimiter is for CSV files, and this source is none; got {delimiter!r}")
-    if table is not None and not Kind.has_tables:
-        raise InvalidInputError(f"table is for databases, such as sqlite:///file.db; got {table!r}")
-    return Kind.at(source, columns, table)
+
+def source_at(
+    source: Any, columns: Columns, table: str | None = None, delimiter: str | None = None
+) -> Source:
+    """The source with its kind; each kind is imported when it is needed."""
+    module, name = ("frames", "FrameSource")
+    if isinstance(source, str):
+        module, name = _KINDS.get(source.partition(":")[0], ("files", "FileSource"))
+    kind: type[Source] = getattr(import_module(f"armnesia.logs.{module}"), name)
+    return kind.at(source, columns, kind.option_of(table=table, delimiter=delimiter))

@@ -9,8 +9,9 @@ import os
 import re
 import shutil
 import tempfile
+import unicodedata
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -35,8 +36,11 @@ _FLOATS = {"FLOAT", "DOUBLE"}
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 _PIECE = 256
 """How many rows become Python values at a time."""
-_REPR = "armnesia_repr"
-"""A function of a session: Python's text of a float, which Java's is not."""
+_FUNCTIONS: dict[str, Callable[[Any], str]] = {
+    "armnesia_repr": repr,  # of a float: Java's text of it is another
+    "armnesia_composed": lambda text: unicodedata.normalize("NFC", text or ""),
+}
+"""Functions of Python in a session, which Spark has none of."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,9 @@ class SparkColumn(Column):
     list_of: ClassVar[str] = "${}"
     first_of: ClassVar[str] = "{}[0]"
     each_of: ClassVar[str] = "SELECT value FROM {{{}}}"
+    n_bytes: ClassVar[str] = "octet_length({})"
+    last: ClassVar[str] = "right({}, 1)"
+    composed: ClassVar[str] = "armnesia_composed({})"
 
     @classmethod
     def of(cls, name: str, field: Any) -> "SparkColumn":
@@ -82,7 +89,7 @@ class SparkColumn(Column):
             return (
                 f"CASE WHEN {self.sql} IS NULL OR isnan({self.sql}) THEN NULL"
                 f" WHEN {whole} THEN CAST(CAST({self.sql} AS BIGINT) AS STRING)"
-                f" ELSE {_REPR}(CAST({self.sql} AS DOUBLE)) END"
+                f" ELSE armnesia_repr(CAST({self.sql} AS DOUBLE)) END"
             )
         if self.type == "BOOLEAN":
             return f"CASE WHEN {self.sql} THEN 'True' WHEN NOT {self.sql} THEN 'False' END"
@@ -94,11 +101,12 @@ class SparkColumn(Column):
                 f"timestampadd(MICROSECOND, unix_micros({self.sql}), TIMESTAMP_NTZ '1970-01-01 00:00:00')"
             )
             return f"CAST({moment} AS STRING) || '+00:00'"
+        text = f"CAST({self.sql} AS STRING)"
         if self.type == "BLOB":
             plain = "byte BETWEEN '20' AND '7E' AND byte NOT IN ('22', '27', '5C')"
             shown = f"CASE WHEN {plain} THEN decode(unhex(byte), 'US-ASCII') ELSE char(92) || 'x' || byte END"
-            return f"array_join(transform(regexp_extract_all(hex({self.sql}), '..', 0), byte -> {shown}), '')"
-        return f"CAST({self.sql} AS STRING)"
+            text = f"array_join(transform(regexp_extract_all(hex({self.sql}), '..', 0), byte -> {shown}), '')"
+        return text
 
     def reward(self) -> str:
         """The reward as a float."""
@@ -138,7 +146,7 @@ class SparkSource(Source):
     holds_still: ClassVar[bool] = False
 
     @classmethod
-    def at(cls, location: Any, columns: Columns, table: str | None) -> "SparkSource":
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "SparkSource":
         """The table at spark:NAME."""
         if not location.removeprefix(_PREFIX).strip():
             raise InvalidInputError(
@@ -206,8 +214,9 @@ class SparkConnection:
         Spark is told to send such a table to every worker: it does not know how small it is, and would sort
         all rows of the log instead.
         """
-        if f"{_REPR}(" in sql:
-            self._session.udf.register(_REPR, repr, "string")
+        for name, function in _FUNCTIONS.items():
+            if f"{name}(" in sql:
+                self._session.udf.register(name, function, "string")
         frames = {"log": self._log}
         for name in set(re.findall(r"\{(\w+)\}", sql)) - {"log"}:
             texts = [(text,) for text in parameters[name]]

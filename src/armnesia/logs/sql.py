@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from armnesia.core.errors import InvalidLogError
-from armnesia.core.identifiers import LARGEST_EXACT, SHORT_FLOATS_EXACT_BELOW, UserType
+from armnesia.core.identifiers import LARGEST_EXACT, PLAIN, SHORT_FLOATS_EXACT_BELOW, UserType
 from armnesia.core.units import UNIT
 from armnesia.logs import refusals
 from armnesia.logs.conditions import Condition
@@ -79,7 +79,12 @@ class Column:
     """A parameter, which is a list, with the type of its values, and its first value."""
     first_of: ClassVar[str] = "{}[1]"
     each_of: ClassVar[str] = "SELECT unnest(${})"
-    """The values of a parameter as a table; so are names of people given, never in the text of a statement."""
+    """The values of a parameter as a table: names of people are never in the text of a statement."""
+    n_bytes: ClassVar[str] = "strlen({})"
+    last: ClassVar[str] = "{}[-1]"
+    """The last character of a text."""
+    composed: ClassVar[str] = "nfc_normalize({})"
+    """A text in Unicode's normal form C."""
 
     @property
     def type(self) -> str:
@@ -120,9 +125,9 @@ class Column:
             point = f"CASE WHEN contains({plain}, '.') THEN rtrim(rtrim({plain}, '0'), '.') ELSE {plain} END"
             return f"nullif({point}, 'NaN')" if type_ == NUMERIC else point
         if type_ in _MOMENTS:  # not DuckDB's own text, which is in the zone of the machine
-            return f"CAST({_MOMENTS[type_].format(self.sql)} AS VARCHAR) || '+00:00'"
-        if type_ == "TIME WITH TIME ZONE":  # DuckDB writes a whole hour of the zone without minutes
-            return f"regexp_replace({plain}, '([+-][0-9][0-9])$', '\\1:00')"
+            plain = f"CAST({_MOMENTS[type_].format(self.sql)} AS VARCHAR) || '+00:00'"
+        elif type_ == "TIME WITH TIME ZONE":  # DuckDB writes a whole hour of the zone without minutes
+            plain = f"regexp_replace({plain}, '([+-][0-9][0-9])$', '\\1:00')"
         return plain
 
     def reward(self) -> str:
@@ -245,24 +250,27 @@ class NameColumn(Column):
         normal = f"CASE WHEN {found.is_plain()} THEN {stored.text()} ELSE {found._rewritten()} END"
         return replace(found, sql=normal, full_type="VARCHAR")
 
+    def text(self) -> str:
+        """The spelling of a name."""
+        return self.sql if self.type == "VARCHAR" else self.stored.named(self.sql).text()
+
     def is_plain(self) -> str:
         """Whether a text is in the normal form, by a quick test."""
         text = self.stored.text()
         if self.user_type is UserType.INTEGER:
-            return f"coalesce(CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}, false)"
-        return (
-            f"(strlen({text}) = length({text}) AND {text} >= '!' AND {text}[-1] >= '!')"  # ASCII, no blanks
-        )
+            return f"coalesce(CAST(TRY_CAST({text} AS BIGINT) AS STRING) = {text}, false)"
+        is_ascii = f"{self.stored.n_bytes.format(text)} = length({text})"
+        return f"({is_ascii} AND {text} >= '!' AND {self.stored.last.format(text)} >= '!')"  # no blanks
 
     def _rewritten(self) -> str:
         """The normal form of any text."""
-        trimmed = f"trim(nfc_normalize({self.stored.text()}), '{_BLANKS}')"
+        trimmed = _trimmed(self.stored.composed.format(self.stored.text()))
         if self.user_type is not UserType.INTEGER:
             return f"nullif({trimmed}, '')"
-        digits = f"ltrim(regexp_extract({trimmed}, '[0-9]+'), '0')"
+        digits = f"trim(LEADING '0' FROM regexp_extract({trimmed}, '[0-9]+', 0))"
         exact = f"NOT contains({trimmed}, '.') OR (length({digits}), {digits}) < (16, '{LARGEST_EXACT}')"
-        sign = f"CASE WHEN {trimmed}[1] = '-' AND {digits} <> '' THEN '-' ELSE '' END"
-        is_integer = f"regexp_full_match({trimmed}, '[+-]?[0-9]+([.]0*)?') AND ({exact})"
+        sign = f"CASE WHEN left({trimmed}, 1) = '-' AND {digits} <> '' THEN '-' ELSE '' END"
+        is_integer = f"{self.stored.matches.format(trimmed, '[+-]?[0-9]+([.]0*)?')} AND ({exact})"
         return f"CASE WHEN {is_integer} THEN {sign} || coalesce(nullif({digits}, ''), '0') END"
 
     def is_wrong(self) -> str:
@@ -271,17 +279,18 @@ class NameColumn(Column):
         if self.user_type is not UserType.INTEGER or type_ in INTEGERS:
             return "false"
         if type_ in _TEXTS:
-            some = f"trim({text}, '{_BLANKS}') <> ''"
-            return f"coalesce(NOT {self.is_plain()} AND {some} AND {self._rewritten()} IS NULL, false)"
+            is_none = f"{_trimmed(text)} <> '' AND {self._rewritten()} IS NULL"
+            return f"coalesce(NOT {self.is_plain()} AND {is_none}, false)"
         # From here on floats of 32 bits skip integers; those of 64 bits have a point or an exponent there.
         exact = f"abs({self.stored.sql}) < {SHORT_FLOATS_EXACT_BELOW}" if type_ == "FLOAT" else "true"
-        return f"coalesce(NOT (regexp_full_match({text}, '-?[0-9]+') AND {exact}), false)"
+        return f"coalesce(NOT ({self.stored.matches.format(text, '-?[0-9]+')} AND {exact}), false)"
 
     def among(self, parameter: str, texts: Collection[str]) -> tuple[str, list[str]]:
         """Whether the name is one of these, in SQL, and the parameter."""
         condition, wanted = self.stored.among(parameter, texts)
         if self.stored.type in _TEXTS:
-            others, _ = Column(self._rewritten(), "VARCHAR").among(parameter, texts)
+            rewritten = replace(self.stored, sql=self._rewritten(), full_type="VARCHAR", misleads=False)
+            others, _ = rewritten.among(parameter, texts)
             condition = f"({condition} OR (NOT {self.is_plain()} AND {others}))"
         return condition, wanted
 
@@ -289,7 +298,8 @@ class NameColumn(Column):
         """Whether a value is an integer as it is usually written, of at most 38 digits."""
         if self.stored.type in INTEGERS:
             return "true"
-        return f"regexp_full_match({self.stored.text()}, '0|-?[1-9][0-9]{{0,37}}')"
+        text = self.stored.text()
+        return f"({self.stored.matches.format(text, PLAIN[UserType.INTEGER])} AND length({text}) < 39)"
 
     def looks_like_float(self) -> str:
         """Whether a value looks like an integer that became a float; see `looks_like_float` of the core."""
@@ -297,14 +307,21 @@ class NameColumn(Column):
             return "false"
         text = self.stored.text()
         pattern = "-?[0-9]+[.]0*|-?[0-9]([.][0-9]+)?e[+][0-9]+"
-        return f"((contains({text}, '.') OR contains({text}, '+')) AND regexp_full_match({text}, '{pattern}', 'i'))"
+        return (
+            f"((contains({text}, '.') OR contains({text}, '+'))"
+            f" AND {self.stored.matches.format(text, pattern)})"
+        )
 
     def has_blanks(self) -> str:
         """Whether a text has blanks around it."""
         if self.stored.type not in _TEXTS:
             return "false"
         text = self.stored.text()
-        return f"(NOT {self.is_plain()} AND trim({text}, '{_BLANKS}') <> {text})"
+        return f"(NOT {self.is_plain()} AND {_trimmed(text)} <> {text})"
+
+
+def _trimmed(text: str) -> str:
+    return f"trim(BOTH '{_BLANKS}' FROM {text})"
 
 
 def is_unicode(text: str) -> bool:

@@ -141,8 +141,9 @@ class Reading:
         valued = ", ".join(f"{each.sql} AS {name}" for name, each in groups.items())
         names = ", ".join(groups)
         texts = [each.named(name).text() for name, each in groups.items() if name != "g_chosen"]
+        texts.append("g_chosen" if others else "true")
         found = self._connection.rows(
-            f"SELECT {', '.join([*texts, 'g_chosen' if others else 'true'])}, n, units, valid, products FROM ("
+            f"SELECT {', '.join(texts)}, n, units, valid, products FROM ("
             f"SELECT {names}, count(*) AS n, {total.format('units')} AS units, count(units) AS valid,"
             f" {total.format(f'units * ({UNIT} - units)')} AS products FROM ("
             f"SELECT {valued}, {self.relation.units()} AS units FROM {table} WHERE {kept}"
@@ -190,7 +191,7 @@ class Reading:
             *(each.text() for each in labels),
             *keys,
         ]
-        others = [each.text() for each in self.relation.several("other")]
+        others = [_told(each) for each in self.relation.several("other")]
         if others:  # each text with its length, so that they can be joined
             sized = (f"coalesce(length({text}) || ':' || {text}, '-')" for text in others)
             texts.append(f"concat({', '.join(sized)})")
@@ -297,7 +298,8 @@ class Reading:
             [self.relation.columns["action"].sql, *(each.sql for each in self._keys().values())]
         )
         value = column.propensity()
-        sql = f"SELECT min({value}), max({value}) FROM {self.relation.table} WHERE {self._kept()} GROUP BY {groups}"
+        rows = f"{self.relation.table} WHERE {self._kept()}"
+        sql = f"SELECT min({value}), max({value}) FROM {rows} GROUP BY {groups}"
         return [(low, high) for low, high in self._connection.rows(sql, self._parameters())]
 
     def _keys(self) -> dict[str, Column]:
@@ -324,3 +326,11 @@ class Reading:
         low, high = reward_range
         compared = {f"where_{place}": list(each.values) for place, each in enumerate(self._where)}
         return {**self.relation.parameters, **compared, "low": low, "high": high}
+
+
+def _told(column: Column) -> str:
+    """The text of a value by which a row is known: a boolean is the same in every program's spelling."""
+    text = column.text()
+    if isinstance(column, NameColumn) or column.type not in ("BOOLEAN", "VARCHAR"):
+        return text
+    return f"CASE lower({text}) WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {text} END"
