@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
-from armnesia.logs import open_source, read_log
 from armnesia.core.urls import redacted, without_password, without_schema
+from armnesia.logs import open_source, read_log
 from armnesia.vault import Configuration, Vault
 from tests.databases import SERVER, fresh_schema, postgres_url
 

@@ -10,7 +10,6 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.units import UNIT
-from armnesia.logs import Source
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.storage import tables
 from tests.databases import Place
@@ -214,7 +213,10 @@ def test_an_id_that_stands_far_apart_is_replaced_once(
 
 
 def test_rows_without_ids_are_refused(sqlite_place: Place) -> None:
-    with filled(sqlite_place) as vault, pytest.raises(InvalidInputError, match="corrections need the id col"):
+    with (
+        sqlite_place.create(Configuration(actions=("A", "B"))) as vault,
+        pytest.raises(InvalidInputError, match="corrections need the id col"),
+    ):
         vault.ingest(CORRECTED, user="user", replace=True)
 
 

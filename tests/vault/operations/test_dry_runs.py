@@ -1,7 +1,6 @@
 """A dry run says exactly what the ingest then does, and both say what a plain model says."""
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +11,6 @@ from hypothesis import strategies as st
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.vault import Configuration, Ingested, UserType, Vault
 from armnesia.vault.state import incoming_rows, incoming_tallies, record_loader
-from armnesia.vault.state.incoming_rows import Rows
-from armnesia.vault.state.record_comparison import RecordComparison
-from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.storage import tables
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import arms
@@ -157,23 +153,6 @@ def test_in_many_histories(history: History) -> None:
 @given(history=HISTORIES)
 def test_and_on_postgresql(history: History) -> None:
     check(history, "postgresql")
-
-
-FIRST_OCCURRENCES = RecordComparison._first_occurrences
-
-
-def _each_chunk_for_itself(self: RecordComparison, rows: Rows, incoming: IncomingRows) -> IncomingRows:
-    return FIRST_OCCURRENCES(self, replace(rows, ordinals=[0] * len(rows)), incoming)
-
-
-def test_rows_that_are_counted_in_each_chunk_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check can fail: here an id that occurs in two chunks is taken for two rows."""
-    rows = [Row(f"r{number}", "A", 0.5, "ann", "home") for number in (1, 2, 3, 4, 2)]
-    history = History(rows[:1], set(), set(), rows, keyed=False, replaces=False)
-    check(history, "sqlite")
-    monkeypatch.setattr(RecordComparison, "_first_occurrences", _each_chunk_for_itself)
-    with pytest.raises(AssertionError):
-        check(history, "sqlite")
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
-from armnesia.logs import Source, open_source
 from armnesia.vault import Configuration, Ingested, Vault
 from armnesia.vault.state.source_remarks import SourceRemarks
 from tests.databases import Place
@@ -66,7 +65,7 @@ def test_names_that_read_like_booleans_stay_names(sqlite_place: Place) -> None:
 
 
 def renamed(log: pd.DataFrame) -> pd.DataFrame:
-    return log.rename(columns={"rounds": "sum_gamerounds"})
+    return log.rename(columns={"rounds": "a_number"})
 
 
 def warned(vault: Vault, source: Any, **options: Any) -> tuple[Ingested, list[str]]:

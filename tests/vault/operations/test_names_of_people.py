@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from armnesia.core.errors import (
     ArmnesiaError,
     InvalidInputError,
-    InvalidLogError,
     SimilarNameError,
     VaultError,
 )

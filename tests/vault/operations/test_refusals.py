@@ -226,6 +226,7 @@ def test_the_ledger_says_which_actions_the_first_source_fixed(place: Place) -> N
         assert vault.verify().holds
 
 
+@pytest.mark.filterwarnings("ignore:user column 'who' has white space")
 def test_ids_of_any_letters(place: Place) -> None:
     names = ["a\0b", "é" * 3000, "'; DROP TABLE record; --", "%s ? $1", " ", "\N{PILE OF POO}"]
     with filled(place, Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:

@@ -70,14 +70,15 @@ def open_named(
 
     With `other_ids`, a source has ids only if they are named; with `no_user`, it has no user column.
     """
-    _refuse_own_file(connection, source)
+    address = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
+    _refuse_own_file(connection, address)
     with connection.reading() as transaction:
         saved = saved_columns(transaction.session)
     if other_ids:
         saved.pop("id", None)
     if no_user:
         saved.pop("user", None)
-    if not re.search(r"[.](csv|tsv|txt)\b", str(source)[-20:]):  # the delimiter of CSV files
+    if not re.search(r"[.](csv|tsv|txt)\b", address[-20:]):  # the delimiter of CSV files
         saved.pop("delimiter", None)
     given = {role: name for role, name in named.items() if name not in (None, IF_PRESENT)}
     if named["user"] is None:
@@ -86,10 +87,10 @@ def open_named(
     return open_source(source, **{**saved, **given}, table=table, where=where, whole_rows=whole_rows)
 
 
-def _refuse_own_file(connection: VaultConnection, source: Any) -> None:
+def _refuse_own_file(connection: VaultConnection, source: str) -> None:
     """Refuse the vault's own file as a log: its rows are no decisions, and reading it would end its locks."""
-    own, path = (str(each).removeprefix("sqlite:///") for each in (connection.database.location, source))
-    if path != str(source) and os.path.realpath(path) == os.path.realpath(own):
+    own, path = (each.removeprefix("sqlite:///") for each in (connection.database.location, source))
+    if path != source and os.path.realpath(path) == os.path.realpath(own):
         raise InvalidInputError(f"source {source!r} is the vault itself; name the log that it should take in")
 
 

@@ -92,8 +92,7 @@ class CountedSource:
     @property
     def parts(self) -> list[str]:
         """What no other source may have, too: the files, the id of the table, or the name."""
-        files = sorted(each if is_remote(each) else os.path.realpath(each) for each in self.files)
-        return files or [(self.version or {}).get("table", self.name)]
+        return sorted(map(_real, self.files)) or [(self.version or {}).get("table", self.name)]
 
     @property
     def short_version(self) -> int | str | None:
@@ -190,6 +189,11 @@ def put_sources(
     return digests, [tables.put_source(*row) for row in changed]
 
 
+def _real(path: str) -> str:
+    """A path without links."""
+    return path if is_remote(path) else os.path.realpath(path)
+
+
 def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
     """Refuse sources of which two share a file, or are the same table: rows would count twice."""
     owner_of: dict[str, CountedSource] = {}
@@ -206,7 +210,7 @@ def refuse_inner(known: Iterable[CountedSource], new: CountedSource) -> None:
         found: list[str] = []
         with suppress(InvalidLogError):  # it is gone
             found = find_files(each.address["source"], FORMATS) if each.files else []
-        inner = sorted(new.files.intersection(found))
+        inner = sorted({*new.parts}.intersection(map(_real, found)))
         if inner:
             raise VaultError(
                 f"{inner[0]!r} of source {new.name!r} lies within source {each.name!r}, which the vault has"
