@@ -85,6 +85,9 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 APART = ("armnesia.vault.operations",)
 """Folders whose files do not import each other: what two of them need stands on a lower floor."""
 
+RETURNED = ("armnesia.logs.erase",)
+"""Folders whose classes are returned by what they know: a source returns its eraser."""
+
 SQL = re.compile("SELECT|INSERT|UPDATE|DELETE FROM")
 """Statements in capitals, as everywhere in this project."""
 SQL_FOLDERS = ("armnesia.logs", "armnesia.joining", "armnesia.vault.storage")
@@ -120,6 +123,7 @@ class House:
     source: Path = SOURCE
     floors: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=lambda: FLOORS)
     apart: tuple[str, ...] = APART
+    returned: tuple[str, ...] = RETURNED
 
     @cached_property
     def modules(self) -> dict[str, Path]:
@@ -238,7 +242,10 @@ class House:
         ]
 
     def cycles(self) -> list[list[str]]:
-        """Groups of modules that import each other, directly or not, by whatever kind of import."""
+        """Groups of modules that import each other, directly or not, by whatever kind of import.
+
+        Only what returns a class of `returned` may import it, and be imported by it.
+        """
         reached = self._reached()
         groups = {
             frozenset({module} | {other for other in others if module in reached.get(other, set())})
@@ -251,6 +258,9 @@ class House:
         """The modules that each module imports, directly or through others."""
         direct: dict[str, set[str]] = {}
         for found in self.imports:
+            into = [f"{each}." for each in self.returned if found.imported.startswith(f"{each}.")]
+            if into and not found.importer.startswith(into[0]):
+                continue
             direct.setdefault(found.importer, set()).add(found.imported)
         reached = {}
         for module, imported in direct.items():

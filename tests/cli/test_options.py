@@ -25,8 +25,8 @@ SEVERAL_MEANINGS = {
         "--for-restore",
     ),
     *("--n", "--deletions", "--arms", "--model", "--c-star", "--learner"),  # in sweep they are lists
-    "--rows",  # positions in a log; in a vault, a log of the rows that another system found
-    "--user-column",  # in join it is that of two tables
+    *("--action-column", "--reward-column", "--user-column", "--delimiter"),  # a vault has them of before
+    "--column",  # of a file of names, or by its role in a join
     "--replace",  # a file, or rows
     "--where",  # conditions on rows, or the key of a decision
     *("--confidence", "--default-action", "--threshold", "--threshold-scale", "--sensitivity"),  # by owners

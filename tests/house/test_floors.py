@@ -1,6 +1,7 @@
 """The order of imports: scripts/house.py holds the floors, these tests fail on what goes against them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,23 @@ def test_a_planted_cycle_is_seen(tmp_path: Path, line: str) -> None:
     house = small_house(tmp_path, vault__state=f"{line}\n")
     assert house.upward() == []
     assert house.cycles() == [["house.vault.results", "house.vault.state"]]
+
+
+def test_a_class_may_know_what_returns_it(tmp_path: Path) -> None:
+    eraser = "from house.vault.state import State\n"
+    house = small_house(
+        tmp_path,
+        vault__erase__table=eraser,
+        vault__erase__log="from house.vault.erase import table\n",
+        vault__state="def eraser():\n    from house.vault.erase.table import Eraser\n",
+    )
+    assert house.cycles() == [["house.vault.erase.table", "house.vault.state"]]
+    assert replace(house, returned=("house.vault.erase",)).cycles() == []
+    (tmp_path / "house" / "vault" / "erase" / "table.py").write_text(
+        f"{eraser}from house.vault.erase import log\n", encoding="utf-8"
+    )
+    changed = House(house.source, SMALL, returned=("house.vault.erase",))
+    assert changed.cycles() == [["house.vault.erase.log", "house.vault.erase.table"]]
 
 
 def test_a_text_is_no_import_where_nothing_is_imported_by_name(tmp_path: Path) -> None:
