@@ -25,6 +25,10 @@ _START = (
 )
 
 
+_PATIENCE = 5.0
+"""How many seconds a child has to remove its files: SQLite may be in the middle of a long step."""
+
+
 class ChildConnection:
     """A connection to the database of a child process; see `connected_in_child`."""
 
@@ -91,8 +95,7 @@ def connected_in_child(source: str) -> Iterator[ChildConnection]:
     ...     connection.rows("SELECT sum(n) FROM (SELECT unnest($n) AS n)", {"n": [1, 2]})
     [(3,)]
     """
-    idle = _idle_of(os.getpid())
-    process = next((each for each in _taken(idle) if each.poll() is None), None) or _started()
+    process = _taken()
     connection = ChildConnection(process, source)
     try:
         yield connection
@@ -100,15 +103,17 @@ def connected_in_child(source: str) -> Iterator[ChildConnection]:
         if connection.is_answering:
             _end(process)
         else:
-            idle.append(process)
+            _idle_of(os.getpid()).append(process)
 
 
-def _taken(idle: list[_Process]) -> Iterator[_Process]:
+def _taken() -> _Process:
+    """A child that waits, or a new one."""
+    idle = _idle_of(os.getpid())
     while idle:
-        yield idle.pop()
-
-
-def _started() -> _Process:
+        process = idle.pop()
+        if process.poll() is None:
+            return process
+        process.communicate()  # it has ended
     # A session of its own: Ctrl-C is for the parent, which then ends the child.
     return subprocess.Popen(
         [sys.executable, "-c", _START, json.dumps(sys.path)],
@@ -120,7 +125,11 @@ def _started() -> _Process:
 
 def _end(process: _Process) -> None:
     process.terminate()
-    process.communicate()
+    try:
+        process.communicate(timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
 
 
 @cache

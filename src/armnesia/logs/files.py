@@ -352,9 +352,9 @@ def _short(path: str, other: str) -> str:
 
 SCHEMAS = (
     "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type,"
-    " field_id, type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place) AS fields"
-    " FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files)) GROUP BY file_name)"
-    " GROUP BY fields ORDER BY 1"
+    " field_id, type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place)"
+    " AS fields FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files))"
+    " GROUP BY file_name) GROUP BY fields ORDER BY 1"
 )
 """The columns of Parquet files, nested ones in depth-first order, and which files have them."""
 _SIGNED_BOUNDS = (
