@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -23,6 +24,7 @@ from tests.simulation.all_data_sets import AllDataSets
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {"lottery": ("unlearners", "Lottery"), "root_penalty": ("learners", "RootPenalty")}
+KIND = '"duckdb": ("duckdb_file", "DuckDBSource"),'
 QUIET_PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", "-n0", "-q")
 
 
@@ -45,6 +47,11 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (room, kind) in EXAMPLES.items():
         shutil.copy(ROOT / "examples" / f"{name}.py", package / room)
         register(package, room, name, kind)
+    shutil.copy(ROOT / "examples" / "duckdb_file.py", package / "logs")
+    kinds = package / "logs" / "source.py"
+    named, how_often = re.subn(r"\n_KINDS = {\n", f"\\g<0>    {KIND}\n", kinds.read_text("utf-8"))
+    assert how_often == 1
+    kinds.write_text(named, "utf-8")
     return folder
 
 
@@ -76,7 +83,7 @@ def test_what_runs_over_all_registered_passes(scratch: Path) -> None:
     assert " passed" in result.stdout
 
 
-CASE = ("unlearn", "flights", "--rows", "0,1,2", "--epsilon", "1", "--delta", "0.3", "--json")
+CASE = ("unlearn", "flights", "--rows", "1,2,3", "--epsilon", "1", "--delta", "0.3", "--json")
 
 
 def command(scratch: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -160,6 +167,21 @@ def test_the_paper_s_constants_are_refused_for_another_penalty() -> None:
     assert audit(Gaussian(sensitivity="paper"), learner, statistics, request, budget).holds
 
 
+def test_a_source_of_ones_own_is_a_log_and_comes_into_vaults(scratch: Path, tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "clicks.db") as file:
+        rows = "('A', 1, 7), ('A', 1, 8), ('B', 0, 8)"
+        file.execute(f'CREATE TABLE clicks AS FROM (VALUES {rows}) AS clicks (action, reward, "user")')
+    source = (f"duckdb:///{tmp_path}/clicks.db", "--table", "clicks")
+    assert KIND in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    forgotten = command(scratch, "unlearn", *source, "--actions", "A,B", "--user", "8", "--json")
+    assert json.loads(forgotten.stdout)["request"]["counts"] == {"A": 1, "B": 1}
+    for kind in ((), ("--external",)):
+        at = ("--url", f"sqlite:///{tmp_path}/vault{len(kind)}.db", "--json")
+        assert command(scratch, "init", *at, "--actions", "A,B", *kind).returncode == 0
+        assert json.loads(command(scratch, "ingest", *source, *at).stdout)["added"] == 3
+        assert json.loads(command(scratch, "forget", "--user", "8", *at).stdout)["records"] == 2
+
+
 def block_after(heading: str) -> str:
     """The first block of code after a line of the guide."""
     guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
@@ -167,7 +189,12 @@ def block_after(heading: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("heading", "name"), [("## Adding an unlearner", "lottery"), ("## Adding a learner", "root_penalty")]
+    ("heading", "name"),
+    [
+        ("## Adding an unlearner", "lottery"),
+        ("## Adding a learner", "root_penalty"),
+        ("## Adding a log source", "duckdb_file"),
+    ],
 )
 def test_the_guide_shows_the_file(heading: str, name: str) -> None:
     assert block_after(heading) == (ROOT / "examples" / f"{name}.py").read_text("utf-8")
