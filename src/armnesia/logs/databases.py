@@ -6,10 +6,11 @@ the columns that are read, and DuckDB looks for people in them.
 
 import os
 import re
+import sqlite3
 import uuid
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -161,6 +162,9 @@ class SQLiteSource(TableSource):
         path = os.path.abspath(os.path.expanduser(location.removeprefix("sqlite:///")))
         if not os.path.exists(path):
             raise InvalidLogError(f"source {location!r} cannot be read: there is no such file")
+        if os.path.exists(f"{path}-journal"):  # a killed writer's, which only a writer can roll back
+            with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as file:
+                file.execute("SELECT 1 FROM sqlite_schema")
         name = cls._name(option).removeprefix("main.")
         return cls(f"sqlite:///{path}", columns, name, path=path)._described()
 

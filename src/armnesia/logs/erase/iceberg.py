@@ -4,6 +4,8 @@ pyiceberg takes snapshots out of the table's metadata and leaves their files. So
 the table's location that its metadata does not name.
 """
 
+import gzip
+import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -143,7 +145,6 @@ class IcebergEraser(LakeEraser[IcebergSource]):
     def _files(self, table: Any, storage: Any) -> dict[str, Any]:
         """The files at the table's location; refuse those of others, and a location that others share."""
         from pyarrow import fs  # noqa: PLC0415 (an extra)
-        from pyiceberg.serializers import FromInputFile  # noqa: PLC0415 (an extra)
 
         if table.properties.get("gc.enabled", "true").lower() == "false":
             raise self._not_removed("it declares gc.enabled=false, as tables do that share files with others")
@@ -160,17 +161,15 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         present = {_key(table, each) for each in _needed(table, [table.current_snapshot()], history=False)}
         if not present <= files.keys():
             raise self._not_removed("files that it needs are not listed at its location")
-        scheme, mark, _ = table.location().rpartition("://")
         named = {_key(table, each) for each in _metadata_files(table)}
-        for key in set(files) - named:
-            if _METADATA.search(key):
-                other = FromInputFile.table_metadata(table.io.new_input(f"{scheme}{mark}{files[key].path}"))
-                if other.table_uuid != table.metadata.table_uuid:
-                    del files[key]  # such as one that `create_table_if_not_exists` has left
-                    if other.snapshots:
-                        raise self._not_removed(
-                            "another table has metadata at its location, and may need files there; move them"
-                        )
+        for key in [key for key in files if _METADATA.search(key) and key not in named]:
+            other = _read_metadata(storage, files[key].path)
+            if other.get("table-uuid", str(table.metadata.table_uuid)) != str(table.metadata.table_uuid):
+                del files[key]  # such as one that `create_table_if_not_exists` has left
+                if other.get("snapshots"):
+                    raise self._not_removed(
+                        "another table has metadata at its location, and may need files there; move them"
+                    )
         return files
 
     def _not_removed(self, reason: str) -> UnsupportedError:
@@ -183,6 +182,16 @@ def _storage(table: Any) -> Any:
 
     io = PyArrowFileIO(table.io.properties)
     return io.fs_by_scheme(*io.parse_location(table.location(), io.properties)[:2])
+
+
+def _read_metadata(storage: Any, path: str) -> dict[str, Any]:
+    """What a file of metadata says; nothing if a writer was killed before it was complete."""
+    with storage.open_input_file(path) as file:
+        data = file.read()
+    try:
+        return dict(json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
+    except (OSError, ValueError, EOFError):
+        return {}
 
 
 def _key(table: Any, location: str) -> str:
