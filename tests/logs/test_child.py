@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import armnesia as am
-from armnesia.logs.child import _idle_of, connected_in_child
+from armnesia.logs.child import _end, _idle_of, connected_in_child
 
 READ = """
 import sys
@@ -28,6 +28,9 @@ SLOW = (
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
+    idle = _idle_of(os.getpid())
+    while idle:  # those of other tests
+        _end(idle.pop())
     with closing(sqlite3.connect(tmp_path / "log.db")) as file, file:
         file.execute("CREATE TABLE log AS SELECT 'A' AS action, 0.5 AS reward")
         file.execute(f"CREATE VIEW slow AS {SLOW} AS reward FROM n")

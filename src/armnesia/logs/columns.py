@@ -76,10 +76,6 @@ class Columns:
                 f" got {taken[0]!r}, the {role_of[taken[0]]} column"
             )
 
-    def wanted(self) -> set[str]:
-        """The names that are looked for in a source."""
-        return {*self.named().values(), *([IF_PRESENT.value] if self.user is IF_PRESENT else [])}
-
     def named(self) -> dict[str, str]:
         """All columns by their role, without those that there are none of."""
         return {role: name for role, name in vars(self).items() if isinstance(name, str)}

@@ -22,16 +22,15 @@ def check_tallies(
     reward_range: tuple[float, float],
 ) -> None:
     """Refuse rows that are not as a log must be, by what they add up to; the message names the first ones."""
-    what = source.described("action")
     if not found:
         raise refusals.empty_log(source.where)
     if any(each.action is None for each in found):
-        raise refusals.missing_actions(what, source.first_wrong("action", Wrong.MISSING))
+        raise _missing_actions(source)
     arm_of = arm_of_text(actions)
     undeclared = sorted({str(each.action) for each in found} - arm_of.keys())
     if undeclared:
         offences = source.first_wrong("action", Wrong.UNDECLARED, texts=undeclared)
-        raise refusals.undeclared_actions(what, offences, actions)
+        raise refusals.undeclared_actions(source.described("action"), offences, actions)
     for place, key in enumerate(source.keys):
         if any(each.key[place] is None for each in found):
             not_numbers = source.first_wrong(f"key_{place}", Wrong.NO_NUMBER) if key.edges else []
@@ -44,6 +43,10 @@ def check_tallies(
         if offences:
             raise refusals.not_integers(source.described("user"), offences)
         raise _refused_rewards(source, reward_range)
+
+
+def _missing_actions(source: Source) -> InvalidLogError:
+    return refusals.missing_actions(source.described("action"), source.first_wrong("action", Wrong.MISSING))
 
 
 def _refused_rewards(source: Source, reward_range: tuple[float, float]) -> InvalidLogError:
@@ -64,8 +67,7 @@ def actions_of(source: Source, found: Sequence[Tally]) -> tuple[Hashable, ...]:
     """The actions that occur, where none are declared: integers and booleans as such, others as text."""
     texts = [each.action for each in found if each.action is not None]
     if not texts:
-        what = source.described("action")
-        raise refusals.missing_actions(what, source.first_wrong("action", Wrong.MISSING))
+        raise _missing_actions(source)
     labels: Iterable[Any] = dict.fromkeys(texts)
     type_ = source.type_of("action")
     if type_ in ("integer", "boolean"):
@@ -81,9 +83,9 @@ def summed(
 ) -> ArmStatistics:
     """Add tallies up by arm, and with `place_of` by the place of their key.
 
-    >>> tallies = [Tally("A", (), None, None, True, 2, 5, 2, 0), Tally("A", (), None, None, True, 1, 2, 1, 0)]
+    >>> tallies = [Tally("A", (), user, None, True, 2, 10**9, 2, 0) for user in ("ann", "bob")]
     >>> summed(tallies, ("A", "B"), (0.0, 1.0)).counts
-    array([3, 0])
+    array([4, 0])
     """
     arm_of = arm_of_text(actions)
     shape = (len(actions),) if place_of is None else (len(place_of), len(actions))

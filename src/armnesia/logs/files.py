@@ -6,8 +6,9 @@ headers and types are compared, and CSV is read by fixed rules (`csv_text.py`).
 
 import glob
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
@@ -194,7 +195,7 @@ class FileSource(Source):
             if len(alike) > 1:
                 return refusals.repeated_column(name, alike)
         found = [next((each for each in fields if each["name"] == name), None) for fields in schemas]
-        for own, path in zip(found, paths, strict=True):
+        for own, path in list(zip(found, paths, strict=True))[1:]:
             if own is None or type_in_file(own) != type_in_file(found[0]):
                 has, other = type_in_file(found[0]), type_in_file(own)
                 return InvalidLogError(
@@ -212,13 +213,6 @@ class FileSource(Source):
     def partitions(self) -> frozenset[str]:
         """The columns that are in the names of folders."""
         return frozenset(name for path in self.paths[:1] for name, _ in _folders(path))
-
-    def _named(self, available: Collection[str]) -> dict[str, str]:
-        """Without names of folders as part of a row's content: a file may be moved to another folder."""
-        named = super()._named(set(available))
-        roles = {name for role, name in named.items() if not role.startswith("other_")}
-        left_out = self.partitions - roles
-        return {role: name for role, name in named.items() if name not in left_out}
 
     def _with_partitions(self) -> "FileSource":
         """The columns of folders such as `day=2026-01-31`, which all files must lie in alike."""
@@ -295,28 +289,24 @@ def _is_left_out(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
+_MARKERS = {
+    "a Delta table: give delta:PATH": "_delta_log",
+    "a Hudi table: give spark: and its name": ".hoodie/hoodie.properties",
+    "an Iceberg table: give iceberg:CATALOG.NAMESPACE.TABLE": "metadata/*.metadata.json*",
+}
+"""What is in the folder of a table of a lake."""
+
+
 def _refuse_tables(folders: Iterable[str]) -> None:
     """Refuse the folder of a table of a lake, where files also hold rows that the table no longer has."""
-    above = {os.path.realpath(folder) for folder in folders}
-    above |= {parent for folder in above for parent in _parents(folder)}
-    for folder in sorted(above):
-        kind = {
-            "a Delta table: give delta:PATH": os.path.join("_delta_log"),
-            "a Hudi table: give spark: and its name": os.path.join(".hoodie", "hoodie.properties"),
-            "an Iceberg table: give iceberg:CATALOG.NAMESPACE.TABLE": os.path.join(
-                "metadata", "*.metadata.json*"
-            ),
-        }
-        for what, marker in kind.items():
-            if glob.glob(os.path.join(glob.escape(folder), marker)):
+    above = {Path(os.path.realpath(folder)) for folder in folders}
+    for folder in sorted(above.union(*(each.parents for each in above))):
+        for what, marker in _MARKERS.items():
+            if glob.glob(os.path.join(glob.escape(str(folder)), marker)):
                 raise InvalidLogError(
-                    f"the files in {folder!r} also hold rows that their table no longer has; it is {what}"
+                    f"the files in {str(folder)!r} also hold rows that their table no longer has; it is"
+                    f" {what}"
                 )
-
-
-def _parents(folder: str) -> Iterator[str]:
-    while (parent := os.path.dirname(folder)) != folder:
-        yield (folder := parent)
 
 
 def stamp_of_file(path: str) -> tuple[int, int]:

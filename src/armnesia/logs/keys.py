@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -80,15 +79,6 @@ class KeyColumn:
         if text in self.intervals or number is None or math.isnan(number):
             return text if text in self.intervals else None
         return self.intervals[int(np.searchsorted(self.edges, number, side="right"))]
-
-    def text_of(self, value: Any) -> str | None:
-        """The text by which a value is known as a key; None if it is missing, or no number of edges.
-
-        >>> KeyColumn("age", (18, 30)).text_of(17.5), KeyColumn("country").text_of("DE")
-        ('<18', 'DE')
-        """
-        text = label_text(value)
-        return self.interval_of(text) if self.edges and text is not None else text
 
     def interval_sql(self, number: str) -> str:
         """The interval of a number, in SQL; NULL where it is missing.

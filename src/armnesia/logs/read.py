@@ -110,6 +110,7 @@ def read_opened(
             UndeclaredActionsWarning,
             stacklevel=stacklevel,
         )
-    varying = opened.keyed_by(by).varying_propensity()
-    warn_of_propensities(varying, stacklevel=stacklevel + 1, by_decision=bool(by))
+    varying = (opened.keyed_by(by) if by else opened).varying_propensity()
+    if varying is not None:
+        warn_of_propensities(varying, stacklevel=stacklevel + 1, by_decision=bool(by))
     return log

@@ -27,11 +27,10 @@ def propensity_columns(names: Iterable[str]) -> list[str]:
     >>> propensity_columns(["arm", "Propensity Score", "price", "action_prob", "pscore_cascade"])
     ['Propensity Score', 'action_prob', 'pscore_cascade']
     """
-    return [name for name in names if _is_propensity(re.sub("[^a-z]", "", str(name).lower()))]
-
-
-def _is_propensity(letters: str) -> bool:
-    return letters in _PROPENSITIES or letters.startswith(("pscore", "propensity"))
+    letters = {name: re.sub("[^a-z]", "", str(name).lower()) for name in names}
+    return [
+        name for name, of in letters.items() if of in _PROPENSITIES or of.startswith(("pscore", "propensity"))
+    ]
 
 
 def vary(ranges: Iterable[tuple[float | None, float | None]]) -> bool:

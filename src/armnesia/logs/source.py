@@ -115,29 +115,26 @@ class Source(ABC):
         scan = self.scan(connection)
         named = self._named(scan.columns)
         columns = {role: self.typed(role, name, scan.columns) for role, name in named.items()}
-        of_users = (role for role in named if role[:6] == "other_" and named[role] == self.columns.user)
-        names = {"user", *of_users}
         selected = [f"{column.sql} AS log_{role}" for role, column in columns.items()]
         selected += [f"{sql} AS {name}" for name, sql in (further or {}).items()]
-        return Relation(
-            f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())}) AS log",
-            {
-                role: self._read_as(column.named(f"log_{role}"), is_name=role in names)
-                for role, column in columns.items()
-            },
-            scan.parameters,
-        )
+        typed = {role: column.named(f"log_{role}") for role, column in columns.items()}
+        if self.user_type is not None:
+            for role, name in named.items():
+                if name == self.columns.user and role.startswith(("user", "other_")):
+                    typed[role] = NameColumn.of(typed[role], self.user_type)
+        table = f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())}) AS log"
+        return Relation(table, typed, scan.parameters)
 
-    def _read_as(self, column: Column, *, is_name: bool) -> Column:
-        if not is_name or self.user_type is None:
-            return column
-        return NameColumn.of(column, self.user_type)
+    @property
+    def partitions(self) -> frozenset[str]:
+        """Columns that are no part of a row's content: a file may be moved to another folder."""
+        return frozenset()
 
     def _named(self, available: Collection[str]) -> dict[str, str]:
         """By its role, the name of each column that is read."""
         named = self.columns.named()
         if self.whole_rows and self.columns.id is None:
-            others = sorted(set(available) - {self.columns.reward})
+            others = sorted(set(available) - {self.columns.reward} - self.partitions)
             named |= {f"other_{at}": name for at, name in enumerate(others)}
         named |= {f"key_{at}": key.name for at, key in enumerate(self.keys)}
         return named | {f"where_{at}": each.column for at, each in enumerate(self.where)}
@@ -148,7 +145,7 @@ class Source(ABC):
         if name not in available:
             raise refusals.missing_column(kind, name, list(available))
         is_number = kind == "reward" or (kind == "key" and bool(self.keys[int(role[4:])].edges))
-        available[name].check("reward" if is_number else kind, refusals.described(kind, name))
+        available[name].check("reward" if is_number else kind, f"{kind} column {name!r}")
         return available[name]
 
     @contextmanager
@@ -280,8 +277,9 @@ def open_source(
         found = columns.found_in(list(made.scan(connection).columns))
         made = replace(made, columns=found, where=conditions(where), whole_rows=whole_rows)
         made.relation(connection)  # it checks the columns
-    with made.reading() as reading:
-        reading.check_conditions()
+    if made.where:
+        with made.reading() as reading:
+            reading.check_conditions()
     return made
 
 

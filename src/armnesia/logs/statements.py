@@ -150,21 +150,13 @@ class Reading:
             f") AS valued GROUP BY {names}) AS added",
             {**self._parameters(reward_range), **parameters, "positions": list(positions)},
         )
-        return [self._tally(row, by) for row in found]
-
-    def _tally(self, row: tuple[Any, ...], by: Collection[str]) -> Tally:
-        action, *rest = row
-        key, rest = tuple(rest[: len(self._key_columns)]), rest[len(self._key_columns) :]
-        labels = dict(zip(by, rest, strict=False))
-        chosen, number, units, valid, products = rest[len(by) :]
-        sums = (int(number), int(units or 0), int(valid), int(products or 0))
-        return Tally(action, key, labels.get("user"), labels.get("id"), bool(chosen), *sums)
-
-    def n_rows(self) -> int:
-        """The number of rows."""
-        sql = f"SELECT count(*) FROM {self.relation.table} WHERE {self._kept()}"
-        ((number,),) = self._connection.rows(sql, self._parameters())
-        return int(number)
+        tallies, n_keys = [], len(self._key_columns)
+        for action, *rest in found:
+            labels = dict(zip(by, rest[n_keys:], strict=False))
+            chosen, *sums = rest[n_keys + len(by) :]
+            named = (tuple(rest[:n_keys]), labels.get("user"), labels.get("id"), bool(chosen))
+            tallies.append(Tally(action, *named, *(int(each or 0) for each in sums)))
+        return tallies
 
     def labels(self, role: str, condition: str = "true", **parameters: Any) -> Iterator[list[str]]:
         """The distinct texts of a role that satisfy a condition on `label`, in pieces; one may come twice."""
