@@ -214,6 +214,7 @@ def test_a_delta_table_and_names_that_need_quotes(tmp_path: Path) -> None:
     [
         ("[1]\n", "is not in the source"),
         ("", "is not in the source"),
+        ('{"user": "zoe", "time": "2026-01-01", "TIME": 1}', "cannot be told from 'TIME', which differs"),
         ('{"user": 1}\n{"us', "cannot be read: it is damaged"),
         ('{"user": "zoe", "time": "2026-01-01"}\n[]', "something else than JSON objects"),
         ('[{"user": "zoe", "time": "2026-01-01"}, {"user', "cannot be read: it is damaged"),

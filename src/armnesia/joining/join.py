@@ -18,7 +18,7 @@ from armnesia.joining.results import Joined, count
 from armnesia.joining.tables import VALUE_UNIT, Table, opened
 from armnesia.logs.conditions import Where
 from armnesia.logs.engine import connected
-from armnesia.logs.sql import quoted
+from armnesia.logs.sql import literal, quoted
 
 AGGREGATES = {
     "sum": f"CAST(sum(units) FILTER (within) AS DOUBLE) / {VALUE_UNIT}::DOUBLE",
@@ -113,76 +113,82 @@ def join_metrics(
             Table.read(sources[0], connection, "exposures", shown | kept, where[0]),
             Table.read(sources[1], connection, "metric", measured, where[1]),
         )
-        parameters = {**tables[0].parameters, **tables[1].parameters, "exposures_name": [experiment or ""]}
-        connection.rows(_statement(*tables, list(kept), length, aggregate, bounds), parameters)
+        named = {**tables[0].parameters, "exposures_name": [experiment or ""]}
+        connection.rows(_people(tables[0], list(kept), as_text="csv" in format_), named)
+        connection.rows(_sums(tables[1], length, aggregate), tables[1].parameters)
+        connection.rows(_LEADERS)
+        connection.rows(_joined(bounds))
         found = count(connection, length, tables, target)
         written = _COLUMNS | {name: f"kept.{role}" for role, name in kept.items()}
-        named = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in written.items())
-        path = str(temporary).replace("'", "''")  # without DuckDB's own, which a killed process would leave
-        how = f"{format_}, USE_TMP_FILE false"
-        connection.rows(f"COPY (SELECT {named} FROM joined WHERE is_row) TO '{path}' ({how})")
+        log = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in written.items())
+        how = f"{format_}, USE_TMP_FILE false"  # which a process that is killed would leave
+        connection.rows(f"COPY (SELECT {log} FROM joined WHERE is_row) TO {literal(str(temporary))} ({how})")
         return found
 
 
-def _statement(
-    exposures: Table,
-    metric: Table,
-    kept: Sequence[str],
-    window: int,
-    aggregate: str,
-    clip: tuple[float, float] | None,
-) -> str:
-    """The join: one row for each person and experiment, and one for each reason not to use a row.
+def _people(exposures: Table, kept: Sequence[str], *, as_text: bool) -> str:
+    """One row for each person and experiment, and one for each reason not to use exposures.
 
     Somebody saw one variant if the smallest and the largest are the same, and then it is the first one, too.
-    The columns to keep are those of one exposure: the first, and of several at that time the smallest. A row
-    of the metric belongs to each experiment of its person.
+    The columns to keep are those of one exposure: the first, and of several at that time the smallest.
     """
     labels = {role: exposures.label(role) for role in ("experiment", "action") if role in exposures.names}
-    values = {"experiment": "$name[1]", **labels, **{role: exposures.kept(role) for role in kept}}
+    values = {role: exposures.kept(role, as_text=as_text) for role in kept}
     first = f"struct_pack(at := time{''.join(f', {role} := {role}' for role in kept)})"
-    low, high = clip or (-math.inf, math.inf)
     return f"""
-        CREATE TEMP TABLE joined AS
-        WITH exposures AS ({exposures.judged(values)}),
-        people AS MATERIALIZED (
-            SELECT fate AS exposure_fate,
-                CASE WHEN fate = 'used' THEN experiment END AS experiment,
-                CASE WHEN fate = 'used' THEN person END AS person,
-                min(action) AS action,
-                fate = 'used' AND min(action) = max(action) AS is_row,
-                fate = 'used' AND min(action) <> max(action) AS is_left_out,
-                min(time) AS first,
-                max(time) AS last_exposure,
-                {f"min({first}) FILTER (fate = 'used')" if kept else "NULL"} AS kept,
-                count(*) AS exposures
-            FROM exposures GROUP BY fate, 2, 3
-        ),
-        metric AS ({metric.judged({"units": metric.units(aggregate)})}),
-        uses AS (
-            SELECT people.experiment, people.person, metric.time, units,
+        CREATE TEMP TABLE people AS
+        SELECT fate AS exposure_fate,
+            CASE WHEN fate = 'used' THEN experiment END AS experiment,
+            CASE WHEN fate = 'used' THEN person END AS person,
+            min(action) AS action,
+            fate = 'used' AND min(action) = max(action) AS is_row,
+            fate = 'used' AND min(action) <> max(action) AS is_left_out,
+            min(time) AS first,
+            max(time) AS last_exposure,
+            {f"min({first}) FILTER (fate = 'used')" if kept else "NULL"} AS kept,
+            count(*) AS exposures
+        FROM ({exposures.judged({"experiment": "$name[1]", **labels, **values})}) GROUP BY fate, 2, 3"""
+
+
+def _sums(metric: Table, window: int, aggregate: str) -> str:
+    """The metric of each row of people, and one row for each reason not to use rows of the metric.
+
+    A row of the metric belongs to each experiment of its person.
+    """
+    return f"""
+        CREATE TEMP TABLE sums AS
+        WITH uses AS (
+            SELECT people.rowid AS place, metric.time, units,
                 CASE WHEN fate <> 'used' THEN fate WHEN people.person IS NULL THEN 'user_not_exposed'
                     ELSE 'user_exposed' END AS metric_fate,
                 coalesce(is_row AND time >= first AND time < first + {window}, false) AS within,
                 time < first AS is_before
-            FROM metric LEFT JOIN people
+            FROM ({metric.judged({"units": metric.units(aggregate)})}) AS metric LEFT JOIN people
             ON CASE WHEN fate = 'used' THEN metric.person END = people.person
-        ),
-        sums AS (
-            SELECT metric_fate, experiment, person,
-                count(*) AS uses,
-                count(*) FILTER (within) AS metric_rows,
-                count(*) FILTER (is_before) AS uses_before,
-                max(time) AS last_metric,
-                {AGGREGATES[aggregate]} AS total
-            FROM uses GROUP BY ALL
-        ),
-        log AS (
-            SELECT *, coalesce(total, 0) AS unclipped,
-                row_number() OVER (PARTITION BY person) = 1 AS is_first_of_person
-            FROM people FULL JOIN sums USING (experiment, person)
         )
-        SELECT *, greatest('{low!r}'::DOUBLE, least('{high!r}'::DOUBLE, unclipped)) AS reward FROM log"""
+        SELECT metric_fate, place,
+            count(*) AS uses,
+            count(*) FILTER (within) AS metric_rows,
+            count(*) FILTER (is_before) AS uses_before,
+            max(time) AS last_metric,
+            {AGGREGATES[aggregate]} AS total
+        FROM uses GROUP BY ALL"""
+
+
+_LEADERS = """
+    CREATE TEMP TABLE leaders AS
+    SELECT min(rowid) AS place, bool_or(is_row) AS is_person FROM people GROUP BY person"""
+"""One row of each person, to count them and their metric once."""
+
+
+def _joined(clip: tuple[float, float] | None) -> str:
+    """Both together, with the reward of each row."""
+    low, high = clip or (-math.inf, math.inf)
+    return f"""
+        CREATE TEMP VIEW joined AS
+        SELECT people.*, sums.*, coalesce(total, 0) AS unclipped,
+            greatest('{low!r}'::DOUBLE, least('{high!r}'::DOUBLE, unclipped)) AS reward
+        FROM people FULL JOIN sums ON people.rowid = place"""
 
 
 def _microseconds(window: str | timedelta) -> int:

@@ -29,7 +29,7 @@ _COUNTS: dict[str, dict[Any, str]] = {
         fate: f"sum(uses) FILTER (metric_fate = '{fate}')"
         for fate in ("filtered", "missing_user", "missing_time", "missing_value", "user_not_exposed")
     }
-    | {"user_exposed": "sum(uses) FILTER (metric_fate = 'user_exposed' AND is_first_of_person)"},
+    | {"user_exposed": "sum(uses) FILTER (place IN (SELECT place FROM leaders))"},
     "metric_uses": {
         "within_window": "sum(metric_rows) FILTER (is_row)",
         "before_window": "sum(uses_before) FILTER (is_row)",
@@ -38,7 +38,7 @@ _COUNTS: dict[str, dict[Any, str]] = {
     },
     "result": {
         "rows": "count(*) FILTER (is_row)",
-        "people": "count(DISTINCT person) FILTER (is_row)",
+        "people": "(SELECT count(*) FROM leaders WHERE is_person)",
         "left_out_several_variants": "count(*) FILTER (is_left_out)",
         "rows_without_metric": "count(*) FILTER (is_row AND coalesce(metric_rows, 0) = 0)",
         "rows_with_open_window": "count(*) FILTER (is_row AND first + $window > last)",
@@ -117,8 +117,8 @@ def equal_shares_p_value(counts: Sequence[int]) -> float | None:
 def count(connection: Connection, window: int, tables: Sequence[Table], out: Path) -> Joined:
     """Count everything in the table of the join; refuse what cannot be understood, and a log without rows."""
     expressions = [f"coalesce({sql}, 0)" for group in _COUNTS.values() for sql in group.values()]
-    last = "(SELECT greatest(max(last_exposure), max(last_metric)) AS last FROM joined) AS times"
-    sql = f"SELECT {', '.join(expressions)} FROM joined, {last}"
+    last = "greatest((SELECT max(last_exposure) FROM people), (SELECT max(last_metric) FROM sums))"
+    sql = f"SELECT {', '.join(expressions)} FROM joined, (SELECT {last} AS last)"
     numbers = iter(connection.rows(sql, {"window": window})[0])
     found = {kind: {name: next(numbers) for name in group} for kind, group in _COUNTS.items()}
     for (at, role), number in found["unreadable"].items():

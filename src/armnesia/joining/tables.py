@@ -13,9 +13,9 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.engine import PARAMETERS, Connection
 from armnesia.logs.files import FileSource, find_files, stamp_of_file
-from armnesia.logs.refusals import at_rows
+from armnesia.logs.refusals import at_rows, repeated_column
 from armnesia.logs.source import Source, source_at
-from armnesia.logs.sql import Column, quoted
+from armnesia.logs.sql import Column, literal, quoted
 from armnesia.logs.statements import Reading, Relation
 
 VALUE_UNIT = 1_000_000_000
@@ -52,9 +52,13 @@ def _json(location: str) -> Source:
         first = "SELECT json FROM read_json_objects($files, format = 'auto') LIMIT 1000"
         sql = f"SELECT DISTINCT unnest(json_keys(json)) FROM ({first}) ORDER BY 1"
         keys = [key for (key,) in connection.rows(sql, dict(found.scan(connection).parameters))]
-    types = ", ".join("'" + key.replace("'", "''") + "': 'JSON'" for key in keys)
+    stored: dict[str, Column] = {}
+    for key in keys:
+        alike = [each for each in keys if each.casefold() == key.casefold()]
+        fault = repeated_column(key, alike) if alike[1:] else None
+        stored[key] = Column(f"({quoted(key)} ->> '$')", "VARCHAR", is_text=True, fault=fault)
+    types = ", ".join(f"{literal(key)}: 'JSON'" for key, column in stored.items() if column.fault is None)
     rules = "format = 'auto', records = true, auto_detect = false, hive_partitioning = false"
-    stored = {key: Column(f"({quoted(key)} ->> '$')", "VARCHAR", is_text=True) for key in keys}
     return replace(found, table_sql=f"read_json($files, {rules}, columns = {{{types}}})", stored=stored)
 
 
@@ -82,9 +86,7 @@ class Table:
         names = {**names, **{f"where_{at}": each.column for at, each in enumerate(where)}}
         scan = source.scan(connection)
         paths: list[str] = []
-        columns = {
-            role: _column(source, scan.columns, what, role, name, paths) for role, name in names.items()
-        }
+        columns = {role: _column(scan.columns, what, role, name, paths) for role, name in names.items()}
         selected = ", ".join(f"{column.sql} AS raw_{role}" for role, column in columns.items())
         raw = {role: column.named(f"raw_{role}") for role, column in columns.items()}
         parameters = {**scan.parameters, "paths": paths}
@@ -127,9 +129,10 @@ class Table:
         """The text of a label; NULL if it is missing or empty."""
         return f"nullif({self.relation.columns[role].text()}, '')"
 
-    def kept(self, role: str) -> str:
-        """A column that the log keeps: a number as it is, anything else as its text."""
-        return self.present(role) if self.relation.columns[role].holds_numbers else self.label(role)
+    def kept(self, role: str, *, as_text: bool) -> str:
+        """A column that the log keeps: a number as it is, if not all is to be text."""
+        is_number = self.relation.columns[role].holds_numbers
+        return self.present(role) if is_number and not as_text else self.label(role)
 
     def present(self, role: str) -> str:
         """The value of a column; NULL for what stands for no value, NaN and empty text."""
@@ -139,7 +142,8 @@ class Table:
 
     def time(self) -> str:
         """Microseconds since 1970 in UTC; NULL if there is no time, or none of the years 1 to 9999."""
-        time = f"epoch_us(TRY_CAST({self.relation.columns['time'].sql} AS TIMESTAMPTZ))"
+        column = self.relation.columns["time"]
+        time = f"epoch_us({f'TRY_CAST({column.sql} AS TIMESTAMPTZ)' if column.is_text else column.sql})"
         return f"CASE WHEN {time} BETWEEN {_FIRST_TIME} AND {_LAST_TIME} THEN {time} END"
 
     def units(self, aggregate: str = "sum") -> str:
@@ -172,9 +176,7 @@ def _described(what: str, role: str, name: str) -> str:
     return f"{kind} column {name!r} of the {what}"
 
 
-def _column(
-    source: Source, stored: Mapping[str, Column], what: str, role: str, name: str, paths: list[str]
-) -> Column:
+def _column(stored: Mapping[str, Column], what: str, role: str, name: str, paths: list[str]) -> Column:
     """The column of this name, or `column.property` of JSON objects; text may hold values of any type."""
     outer, _, inner = name.partition(".")
     found, described = name if name in stored else outer, _described(what, role, name)
@@ -182,16 +184,15 @@ def _column(
         asked = f"{'metric_' * (what == 'metric' and role != 'value')}{role}"
         hint = "" if role.startswith(("where", "keep")) else f"; name it with columns (--column {asked}=NAME)"
         raise InvalidLogError(f"{described} is not in the source; it has {listed(stored, 20)}{hint}")
-    is_json = stored[found].type == "JSON"
-    column = replace(stored[found], full_type="VARCHAR") if is_json else source.typed("column", found, stored)
+    column = stored[found]
+    if column.type in ("VARCHAR", "JSON"):
+        column = replace(column, full_type="VARCHAR", is_text=True)
+    column.check("reward" if role == "value" else role, described)
     if found != name:
         if column.type != "VARCHAR":
             raise InvalidLogError(f"{described} must be in JSON objects; {outer!r} holds {column.type}")
         paths.append("/" + inner.replace("~", "~0").replace("/", "~1"))
-        column = Column(f"json_extract_string({column.sql}, $paths[{len(paths)}])", "VARCHAR")
-    column = replace(column, is_text=column.type == "VARCHAR")
-    if role == "value":
-        column.check("reward", described)
+        column = Column(f"json_extract_string({column.sql}, $paths[{len(paths)}])", "VARCHAR", is_text=True)
     if role == "time" and not (column.is_text or column.type.startswith(("DATE", "TIMESTAMP"))):
         raise InvalidLogError(
             f"{described} must hold times; it holds {column.type}: write numbers as times first, such as by"
