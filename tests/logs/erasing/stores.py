@@ -1,6 +1,7 @@
 """The same rows in every kind of source that rows are erased from, read and searched without the erasers."""
 
 import os
+import shutil
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ from tests.databases import fresh_schema, postgres_url
 Row = tuple[Any, ...]
 COLUMNS = ("user", "action", "reward", "event", "note")
 TYPES = (pa.string(), pa.string(), pa.float64(), pa.string(), pa.int64())
+
+
+PEOPLE = ("ann-of-the-hill", "bob-the-builder", "cat-from-the-sea")
 
 
 def arrow(rows: list[Row]) -> pa.Table:
@@ -84,6 +88,15 @@ class Store(ABC):
                         connection.load("avro")
                         yield repr(connection.rows(f"SELECT * FROM read_avro('{path}')")).encode()
 
+    def state(self) -> Any:
+        """What is stored; two states are equal if they hold the same."""
+        return {str(path): path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+
+    def restore(self, kept: Path) -> None:
+        """Make all files as they are in another folder."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(kept, self.folder)
+
     def files_with(self, name: str) -> int:
         return sum(name.encode() in content for content in self.contents())
 
@@ -96,9 +109,7 @@ class ParquetStore(Store):
         pq.write_table(arrow(rows), self.folder / f"{number}.parquet", row_group_size=3)
 
     def rows(self) -> list[Row]:
-        return [
-            row for path in sorted(self.folder.glob("*.parquet")) for row in tuples(pq.read_table(path))
-        ]
+        return [row for path in sorted(self.folder.glob("*.parquet")) for row in tuples(pq.read_table(path))]
 
 
 class DeltaStore(Store):
@@ -210,7 +221,46 @@ class PostgresStore(Store):
         for (path,) in self.run(f"SELECT pg_relation_filepath(oid) FROM pg_class WHERE {relations}"):
             yield Path(folder, path).read_bytes()
 
+    def state(self) -> Any:
+        locks = "SELECT mode FROM pg_locks WHERE relation = to_regclass(%s) AND pid <> pg_backend_pid()"
+        with psycopg.connect(postgres_url()) as connection:
+            found = connection.execute("SELECT pg_relation_filenode(to_regclass(%s))", (self.table,))
+            return (
+                found.fetchall(),
+                sorted(connection.execute(locks, (self.table,))),
+                sorted(self.rows(), key=key),
+            )
+
+    def restore(self, kept: Path) -> None:
+        self.run(f"DROP TABLE {self.table}")
+        filled(self)
+
 
 STORES: dict[str, type[Store]] = {
     each.kind: each for each in (ParquetStore, DeltaStore, IcebergStore, SQLiteStore, PostgresStore)
 }
+
+
+def made_rows(part: int, number: int = 12) -> list[Row]:
+    """Rows of three people and of nobody."""
+    users = (*PEOPLE, None)
+    return [
+        (users[at % 4], "AB"[at % 2], (at % 3) / 2, f"event-{part}-{at}", 100 * part + at)
+        for at in range(number)
+    ]
+
+
+def key(row: Row) -> tuple[str, ...]:
+    return tuple(map(repr, row))
+
+
+def without(rows: list[Row], *users: Any, events: tuple[str, ...] = ()) -> list[Row]:
+    return sorted((row for row in rows if row[0] not in users and row[3] not in events), key=key)
+
+
+def filled(store: Store) -> list[Row]:
+    """Two parts of rows are written; all of them."""
+    parts = [made_rows(part) for part in (1, 2)]
+    for each in parts:
+        store.append(each)
+    return [row for each in parts for row in each]

@@ -1,46 +1,33 @@
 """What all erasers promise: rows of people are deleted, others stay, and every step can be repeated."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.erase import lakes, parquet, tables
 from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.statements import Chosen
-from tests.logs.erasing.stores import ParquetStore, Row, Store
+from tests.databases import postgres_url
+from tests.logs.erasing.stores import (
+    PEOPLE,
+    STORES,
+    ParquetStore,
+    SQLiteStore,
+    Store,
+    filled,
+    key,
+    without,
+)
 
-PEOPLE = ("ann-of-the-hill", "bob-the-builder", "cat-from-the-sea")
-BOB = Chosen(users=[PEOPLE[1]])
-
-
-def made_rows(part: int, number: int = 12) -> list[Row]:
-    """Rows of three people and of nobody."""
-    users = (*PEOPLE, None)
-    return [
-        (users[at % 4], "AB"[at % 2], (at % 3) / 2, f"event-{part}-{at}", 100 * part + at)
-        for at in range(number)
-    ]
-
-
-def key(row: Row) -> tuple[str, ...]:
-    return tuple(map(repr, row))
-
-
-def without(rows: list[Row], *users: Any, events: tuple[str, ...] = ()) -> list[Row]:
-    return sorted((row for row in rows if row[0] not in users and row[3] not in events), key=key)
-
-
-def filled(store: Store) -> list[Row]:
-    """Two parts of rows are written; all of them."""
-    parts = [made_rows(part) for part in (1, 2)]
-    for each in parts:
-        store.append(each)
-    return [row for each in parts for row in each]
+ANN, BOB, CAT = (Chosen(users=[name]) for name in PEOPLE)
+NEW_ROW = (PEOPLE[2], "A", 1.0, "event-9", 9)
 
 
 def test_rows_of_people_are_deleted_and_no_others(store: Store) -> None:
@@ -48,12 +35,150 @@ def test_rows_of_people_are_deleted_and_no_others(store: Store) -> None:
     chosen = Chosen(users=[PEOPLE[1]], ids=["event-1-4", "event-2-1"])  # the latter is Bob's as well
     assert eraser.find(chosen) == 7
     assert eraser.delete(chosen) == 7
-    assert sorted(store.rows(), key=key) == without(rows, PEOPLE[1], events=("event-1-4",))
+    left = without(rows, PEOPLE[1], events=("event-1-4",))
+    assert sorted(store.rows(), key=key) == left
     assert eraser.purge(ignore_retention=True) is None
-    assert sorted(store.rows(), key=key) == without(rows, PEOPLE[1], events=("event-1-4",))
+    assert sorted(store.rows(), key=key) == left
     assert (store.files_with(PEOPLE[1]), store.files_with("event-1-4")) == (0, 0)
     assert store.files_with(PEOPLE[2]) > 0, "names can be found at all"
     for again in (eraser, store.eraser()):
         assert (again.find(chosen), again.delete(chosen)) == (0, 0)
         assert again.purge(ignore_retention=True) is None
-    assert sorted(store.rows(), key=key) == without(rows, PEOPLE[1], events=("event-1-4",))
+    assert sorted(store.rows(), key=key) == left
+
+
+def test_every_spelling_of_a_name_is_erased(store: Store) -> None:
+    spellings = ["7", "07", "7.0", " +7 ", "70", "-7", None]
+    store.append([(name, "A", 1.0, f"event-{at}", at) for at, name in enumerate(spellings)])
+    if isinstance(store, SQLiteStore):  # whose columns may have values of any type
+        store.append([(name, "B", 1.0, f"other-{at}", at) for at, name in enumerate([7, 7.0, 70, "7"])])
+    eraser = store.eraser(UserType.INTEGER)
+    number = eraser.find(Chosen(users=["7"]))
+    assert number == (7 if isinstance(store, SQLiteStore) else 4)
+    assert eraser.delete(Chosen(users=["7"])) == number
+    names = [str(row[0]) for row in store.rows()]
+    assert sorted(names) == sorted(["70"] * (len(names) - 2) + ["-7", "None"])
+
+
+def test_names_of_other_people_are_no_spellings(store: Store) -> None:
+    """As texts, names are told apart by every byte."""
+    names = ["Bob", "bob", "bob ", "bo%", "b_b", "bób", "'; DROP TABLE clicks; --", "\\bob", "bob\n\t"]
+    store.append([(name, "A", 1.0, f"event-{at}", at) for at, name in enumerate(names)])
+    for at, name in enumerate(["bob", "bo%", "'; DROP TABLE clicks; --", "\\bob", "bob\n\t"]):
+        assert store.eraser().delete(Chosen(users=[name])) == 1
+        names.remove(name)
+        assert sorted(row[0] for row in store.rows()) == sorted(names), at
+
+
+def test_nothing_to_delete_changes_nothing(store: Store) -> None:
+    filled(store)
+    eraser, state = store.eraser(), store.state()
+    for chosen in (Chosen(), Chosen(users=["nobody"]), Chosen(ids=["none"]), Chosen(users=["' OR true --"])):
+        assert (eraser.find(chosen), eraser.delete(chosen)) == (0, 0)
+    assert store.state() == state
+
+
+def refusal(eraser: Eraser) -> str:
+    with pytest.raises((UnsupportedError, InvalidLogError)) as caught:
+        eraser.delete(BOB)
+    return str(caught.value)
+
+
+def test_a_source_that_is_read_with_conditions_is_refused(store: Store) -> None:
+    filled(store)
+    state = store.state()
+    assert "open the source without them" in refusal(store.eraser(where="reward > 0"))
+    assert store.state() == state
+
+
+def test_people_are_looked_for_in_columns_that_there_are(store: Store) -> None:
+    filled(store)
+    with pytest.raises(InvalidInputError, match="given ids need the id column"):
+        store.eraser(id=None).delete(Chosen(ids=["event-1-4"]))
+    with pytest.raises(InvalidInputError, match="given users need the user column"):
+        store.eraser(user=None).delete(BOB)
+
+
+@pytest.mark.parametrize("kind", ["Parquet", "Delta", "Iceberg", "SQLite"])
+def test_a_folder_that_may_not_be_written_to_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = STORES[kind](tmp_path / "log")
+    filled(store)
+    state = store.state()
+
+    def access(path: Any, mode: int, **_: Any) -> bool:
+        return not (mode & os.W_OK and Path(path).is_relative_to(store.folder))
+
+    monkeypatch.setattr(os, "access", access)  # the tests may run as root, who may write everywhere
+    assert "this user may not write" in refusal(store.eraser())
+    assert store.state() == state
+
+
+def during(monkeypatch: pytest.MonkeyPatch, store: Store, act: Callable[[], None]) -> None:
+    """Do something once when it is known which rows or values will be deleted, before they are."""
+    waiting = [act]
+
+    def beside(function: Callable[..., Any]) -> Callable[..., Any]:
+        def acting(*arguments: Any) -> Any:
+            found = function(*arguments)
+            if waiting:
+                waiting.pop()()
+            return found
+
+        return acting
+
+    for module in (lakes, tables):
+        monkeypatch.setattr(module, "stored_values", beside(module.stored_values))
+    if isinstance(store, ParquetStore):
+        monkeypatch.setattr(parquet, "_copy_access", beside(parquet._copy_access))
+
+
+def test_rows_that_another_writer_adds_meanwhile_stay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = filled(store)
+    during(monkeypatch, store, lambda: store.append([NEW_ROW]))
+    assert store.eraser().delete(BOB) == 6
+    assert sorted(store.rows(), key=key) == without([*rows, NEW_ROW], PEOPLE[1])
+
+
+def test_rows_of_the_people_that_come_meanwhile_are_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.append([("7", "A", 1.0, "event-1", 1), ("8", "B", 0.0, "event-2", 2)])
+    during(monkeypatch, store, lambda: store.append([("07", "A", 1.0, "event-3", 3)]))
+    eraser = store.eraser(UserType.INTEGER)
+    with pytest.raises(InvalidLogError, match="they came in meanwhile; erase again"):
+        eraser.delete(Chosen(users=["7"]))
+    assert eraser.delete(Chosen(users=["7"])) == 1
+    assert [row[0] for row in store.rows()] == ["8"]
+
+
+def test_a_deletion_of_other_rows_is_taken_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: who deletes Bob deletes a row of Ann's as well."""
+    rows, eraser = filled(store), store.eraser()
+    values, write = lakes.stored_values, parquet._write
+    for module in (lakes, tables):
+        monkeypatch.setattr(module, "stored_values", lambda *given: [*values(*given), PEOPLE[0]])
+    monkeypatch.setattr(
+        parquet,
+        "_write",
+        lambda path, target, rows: write(path, target, rows if rows is None else sorted({0, *rows})),
+    )
+    with pytest.raises(InvalidLogError, match="rows of others|other rows"):
+        eraser.delete(BOB)
+    monkeypatch.undo()
+    assert sorted(store.rows(), key=key) == without(rows)
+    assert store.eraser().delete(BOB) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STORES)
+def test_an_erasure_that_was_killed_after_any_of_its_changes_is_run_again(kind: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    if kind == "PostgreSQL":
+        environment["ARMNESIA_TEST_POSTGRES"] = postgres_url()
+    command = [sys.executable, "-m", "tests.logs.erasing.interrupted", kind, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    fewest = {"Parquet": 10, "Delta": 5, "Iceberg": 15, "SQLite": 1, "PostgreSQL": 4}
+    assert int(done.stdout) >= fewest[kind]

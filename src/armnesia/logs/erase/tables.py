@@ -39,7 +39,7 @@ class TableEraser(Eraser):
         for role, each in of_each_role(people):
             name = self.source.columns.named()[role]
             given.append((name, columns[name], stored_values(self.source, role, each, self._written)))
-        number = 0
+        number, expected = 0, self.find(people)
         with self._transaction() as connection:
             for name, column, values in given:
                 is_chosen = self._among(connection, name, column, values)
@@ -52,6 +52,12 @@ class TableEraser(Eraser):
                         "a trigger, rule or foreign key of the table changes other rows, or keeps these;"
                         " nothing was changed",
                     )
+            if number != expected:  # the database compares values by itself
+                raise not_erased(
+                    self.source.location,
+                    "other rows were found than would be deleted, or some came in meanwhile; nothing was"
+                    " changed; erase again",
+                )
         return number
 
     @staticmethod
