@@ -35,11 +35,11 @@ class TableEraser(Eraser):
         """Delete by users and by ids in one transaction."""
         with self.source.connection() as reading:
             columns = self.source.scan(reading).columns
-        given = []
+        given, expected = [], self.find(people)
         for role, each in of_each_role(people):
             name = self.source.columns.named()[role]
             given.append((name, columns[name], stored_values(self.source, role, each, self._written)))
-        number, expected = 0, self.find(people)
+        number = 0
         with self._transaction() as connection:
             for name, column, values in given:
                 is_chosen = self._among(connection, name, column, values)
