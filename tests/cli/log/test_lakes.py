@@ -9,7 +9,7 @@ import pyarrow.csv as pc
 import pytest
 
 from tests.cli.examples import COLUMNS, USER_COLUMN
-from tests.logs.lakes.tables import edit_commit, set_features, write_delta, write_iceberg
+from tests.logs.lake_tables import edit_commit, set_features, write_delta, write_iceberg
 
 LAKES = pytest.mark.parametrize("write", [write_delta, write_iceberg])
 DECLARED = (*COLUMNS, "--actions", "A,B,C", "--json")

@@ -17,7 +17,7 @@ from pyiceberg.types import DoubleType, FloatType, IntegerType, LongType, Nested
 from tests.logs.conformance.cases import RIGHT, Case, Outcome, refused
 from tests.logs.conformance.expected import Key, Where
 from tests.logs.conformance.sources import Held, Place, Stored
-from tests.logs.lakes.tables import (
+from tests.logs.lake_tables import (
     add_actions,
     add_delete_file,
     add_file,

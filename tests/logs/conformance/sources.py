@@ -22,7 +22,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.databases import fresh_schema, postgres_url
 from tests.logs.conformance.expected import is_missing
-from tests.logs.lakes.tables import iceberg_catalog, static_name
+from tests.logs.lake_tables import iceberg_catalog, static_name
 from tests.logs.spark import spark
 
 Held = dict[str, list[Any]]

@@ -13,7 +13,7 @@ from armnesia.core.errors import SimilarNameError
 from armnesia.logs import read_log
 from armnesia.vault import EXTERNAL, MANAGED, Configuration
 from tests.databases import Place, fresh_place, postgres_url
-from tests.logs.lakes.tables import write_delta
+from tests.logs.lake_tables import write_delta
 
 ACTIONS = ("A", "B")
 NUMBERS = ["1.5", "1.50", "2.25", "2.250", "1.5000"]
