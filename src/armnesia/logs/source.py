@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.identifiers import UserType
+from armnesia.core.urls import may_hold_password, redacted
 from armnesia.logs import refusals
 from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
 from armnesia.logs.conditions import Condition, Where, conditions
@@ -303,5 +304,10 @@ def source_at(
     module, name = ("frames", "FrameSource")
     if isinstance(source, str):
         module, name = _KINDS.get(source.partition(":")[0], ("files", "FileSource"))
+        if name in ("FileSource", "SQLiteSource") and may_hold_password(source.partition("://")[2] or source):
+            raise InvalidInputError(
+                "source must be the path of CSV or Parquet files, or the URL of a database, and only that of a"
+                f" PostgreSQL server may have a password in it; got {redacted(source)!r}"
+            )
     kind: type[Source] = getattr(import_module(f"armnesia.logs.{module}"), name)
     return kind.at(source, columns, kind.option_of(table=table, delimiter=delimiter))
