@@ -16,7 +16,8 @@ from armnesia.logs.sql import Column
 from armnesia.logs.values import number_of
 from tests.logs.conformance.sources import write_csv, write_sqlite
 
-PIECES = "0 1 7 10 53 . e E + - inf Infinity nan NaN true FALSE _ x e5 e400 1.5 '".split()
+PIECES = ["0", "1", "7", "10", "53", ".", "e", "E", "+", "-", "_", "x", "e5", "e400", "1.5", "'"]
+PIECES += ["inf", "Infinity", "nan", "NaN", "true", "FALSE"]
 PIECES += [" ", "\u0131", "\u0130", "\u212a", "\u0663", "\u00a0", "\t"]
 
 
@@ -70,8 +71,9 @@ def people(store: dict[str, Any], where: list[Condition]) -> set[Any]:
     try:
         return set(read_log(**store, actions=["A", "B"], where=where).users())
     except InvalidLogError as error:
-        assert str(error).startswith("no row of the source satisfies ")
-        return set()
+        if "no row of the source satisfies" in str(error):
+            return set()
+        raise
 
 
 @pytest.mark.parametrize(
@@ -157,4 +159,4 @@ def test_a_condition_sees_the_rows_that_earlier_ones_left(tmp_path: Path) -> Non
         ):
             read_log(source, actions=["A"], where=["age > 20", "age != old"])
         with pytest.raises(InvalidLogError, match=r"got 7(\.0)? at row 2: reward_range"):
-            read_log(source, actions=["A"], where="age = 20")
+            read_log(source, actions=["A"], where=["age != old", "age = 20"])

@@ -160,12 +160,12 @@ class SQLiteSource(TableSource):
         if not location.startswith("sqlite:///") or location == "sqlite:///":
             raise InvalidInputError(f"the URL of an SQLite file must be sqlite:///FILE; got {location!r}")
         path = os.path.abspath(os.path.expanduser(location.removeprefix("sqlite:///")))
+        name = cls._name(option).removeprefix("main.")
         if not os.path.exists(path):
             raise InvalidLogError(f"source {location!r} cannot be read: there is no such file")
         if os.path.exists(f"{path}-journal"):  # a killed writer's, which only a writer can roll back
             with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as file:
                 file.execute("SELECT 1 FROM sqlite_schema")
-        name = cls._name(option).removeprefix("main.")
         return cls(f"sqlite:///{path}", columns, name, path=path)._described()
 
     def _described(self) -> "SQLiteSource":
