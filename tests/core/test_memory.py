@@ -152,10 +152,8 @@ def test_threads_import_a_library_one_after_the_other(tmp_path: Path) -> None:
 _ERASE = """
 import sys
 from armnesia.logs import open_source
-from armnesia.logs.erasing import People, open_eraser
-people = People.named(["ann"])
-eraser = open_eraser(open_source({name!r}, action="action", reward="reward", whole_rows=False))
-eraser.apply(eraser.plan(people), people)
+from armnesia.logs.statements import Chosen
+assert open_source({name!r}).eraser().delete(Chosen(["ann"])) == 1
 print(sys.modules["pyarrow"].default_memory_pool().backend_name)
 """
 
