@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import stamp_of
 from armnesia.core.messages import listed
+from armnesia.core.urls import redacted
 from armnesia.logs import refusals
 from armnesia.logs.columns import Columns
 from armnesia.logs.csv_text import check_csv
@@ -321,7 +322,7 @@ def _format_of(path: str) -> Format:
     for suffix, format_ in FORMATS.items():
         if path.lower().endswith(suffix):
             return format_
-    name = os.path.basename(path)
+    name = redacted(path) if is_remote(path) else os.path.basename(path)
     is_database = name.lower().endswith((".db", ".db3", ".sqlite", ".sqlite3"))
     table = f"; a table of a database is sqlite:///{name} with table (--table)" if is_database else ""
     raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {name!r}{table}")

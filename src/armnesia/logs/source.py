@@ -306,8 +306,8 @@ def source_at(
         module, name = _KINDS.get(source.partition(":")[0], ("files", "FileSource"))
         if name in ("FileSource", "SQLiteSource") and may_hold_password(source.partition("://")[2] or source):
             raise InvalidInputError(
-                "source must be the path of CSV or Parquet files, or the URL of a database, and only that of a"
-                f" PostgreSQL server may have a password in it; got {redacted(source)!r}"
+                "source must be the path of CSV or Parquet files, or the URL of a database, and only that of"
+                f" a PostgreSQL server may have a password in it; got {redacted(source)!r}"
             )
     kind: type[Source] = getattr(import_module(f"armnesia.logs.{module}"), name)
     return kind.at(source, columns, kind.option_of(table=table, delimiter=delimiter))
