@@ -322,7 +322,7 @@ def _format_of(path: str) -> Format:
     for suffix, format_ in FORMATS.items():
         if path.lower().endswith(suffix):
             return format_
-    name = redacted(path) if is_remote(path) else os.path.basename(path)
+    name = redacted(path) if "://" in path else os.path.basename(path)
     is_database = name.lower().endswith((".db", ".db3", ".sqlite", ".sqlite3"))
     table = f"; a table of a database is sqlite:///{name} with table (--table)" if is_database else ""
     raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {name!r}{table}")
