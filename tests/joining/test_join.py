@@ -15,6 +15,7 @@ from scipy import stats
 from armnesia import join_metrics, read_log
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.joining import equal_shares_p_value
+from armnesia.logs.engine import DuckDBConnection
 from armnesia.vault import Configuration, Vault
 from tests.joining.tables import write
 
@@ -176,6 +177,24 @@ def test_an_existing_file_is_kept_unless_it_is_to_be_replaced(files: tuple[Path,
         join_metrics(paths[0], str(out.parent / "m*.csv"), window="14d", out=linked, replace=True)
     assert paths[1].read_text() == METRIC
     assert not list(out.parent.glob("*.new"))
+
+
+def test_an_interrupted_join_leaves_nothing(
+    files: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = DuckDBConnection.rows
+
+    def interrupted(self: DuckDBConnection, sql: str, parameters: dict[str, Any] | None = None) -> Any:
+        found = run(self, sql, parameters)
+        if sql.startswith("COPY"):
+            assert list(files[2].parent.glob("log.parquet.*"))
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(DuckDBConnection, "rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        join_metrics(*files[:2], window="14d", out=files[2])
+    assert sorted(path.name for path in files[2].parent.iterdir()) == ["metric.csv", "shown.csv"]
 
 
 def test_globs_and_compressed_files(tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """Exports as each platform writes them, joined by its preset."""
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from armnesia import Joined, join_metrics
@@ -87,58 +85,45 @@ def test_growthbook_with_another_identifier(tmp_path: Path) -> None:
     assert rewards == {("0", "1"): 5.0, ("1", "2"): 0.0}
 
 
-MOMENT = datetime(2026, 1, 1, 10, tzinfo=UTC)
-STATSIG: tuple[dict[str, Any], dict[str, Any]] = (
-    {
-        "unit_id": ["1", "2"],
-        "unit_type": ["userID"] * 2,
-        "exposure_type": ["get_experiment", "check_gate"],
-        "name": ["checkout", "gate"],
-        "experiment_group": ["Control", None],
-        "first_exposure_utc": [MOMENT] * 2,
-    },
-    {
-        "user_id": ["1", "1"],
-        "timestamp": [MOMENT] * 2,
-        "event_name": ["purchase", "view"],
-        "event_value": ["12.5", "home"],
-    },
+STATSIG = (
+    "unit_id,unit_type,exposure_type,name,experiment_group,first_exposure_utc\n"
+    "1,userID,get_experiment,checkout,Control,2026-01-01 10:00:00\n"
+    "2,userID,check_gate,gate,,2026-01-01 10:00:00\n",
+    "user_id,timestamp,event_name,event_value\n"
+    "1,2026-01-01 10:00:00,purchase,12.5\n1,2026-01-01 11:00:00,view,home\n",
 )
-LAUNCHDARKLY: tuple[dict[str, Any], dict[str, Any]] = (
-    {
-        "flag_key": ["f"] * 3,
-        "context_key": ["1", "org", "2"],
-        "context_kind": ["user", "organization", "user"],
-        "variation_id": ["v1", "v1", "v2"],
-        "experiment_iteration_id": ["i1", "i1", None],
-        "received_time": [MOMENT] * 3,
-    },
-    {
-        "context_key": ["1", "org"],
-        "context_kind": ["user", "organization"],
-        "event_key": ["purchase"] * 2,
-        "event_value": [3.0] * 2,
-        "received_time": [MOMENT] * 2,
-    },
+LAUNCHDARKLY = (
+    "flag_key,context_key,context_kind,variation_id,experiment_iteration_id,received_time\n"
+    "f,1,user,v1,i1,2026-01-01T10:00:00Z\nf,org,organization,v1,i1,2026-01-01T10:00:00Z\n"
+    "f,2,user,v2,,2026-01-01T10:00:00Z\n",
+    "context_key,context_kind,event_key,event_value,received_time\n"
+    "1,user,purchase,3,2026-01-01T10:00:00Z\norg,organization,purchase,3,2026-01-01T10:00:00Z\n",
 )
 
 
 @pytest.mark.parametrize(
-    ("preset", "tables", "options", "wanted", "missing"),
+    ("preset", "tables", "event", "variant", "reward", "missing"),
     [
-        ("statsig", STATSIG, {"metric_where": "event_name = purchase"}, ("Control", 12.5), (0, 1)),
-        ("launchdarkly", LAUNCHDARKLY, {"metric_where": "event_key = purchase"}, ("v1", 3.0), (1, 0)),
+        ("statsig", STATSIG, "event_name = purchase", "Control", 12.5, "missing_action"),
+        ("launchdarkly", LAUNCHDARKLY, "event_key = purchase", "v1", 3.0, "missing_experiment"),
     ],
 )
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_tables_of_warehouses(
-    tmp_path: Path, preset: str, tables: Any, options: Any, wanted: Any, missing: tuple[int, int]
+    tmp_path: Path,
+    preset: str,
+    tables: Any,
+    event: str,
+    variant: str,
+    reward: float,
+    missing: str,
+    suffix: str,
 ) -> None:
-    for name, columns in zip(("shown", "events"), tables, strict=True):
-        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
-    paths = tmp_path / "shown.parquet", tmp_path / "events.parquet"
-    done, rewards = join(tmp_path, *paths, preset=preset, **options)
-    assert rewards == {(wanted[0], "1"): wanted[1]}
-    assert (done.exposures["missing_experiment"], done.exposures["missing_action"]) == missing
-    assert done.metric["filtered"] == 1
-    # Tables may as well be in memory.
-    assert join(tmp_path, *tables, preset=preset, **options)[0] == done
+    paths = [tmp_path / f"shown{suffix}", tmp_path / f"events{suffix}"]
+    for path, text in zip(paths, tables, strict=True):
+        path.with_suffix(".csv").write_text(text)
+        if suffix == ".parquet":  # with times and numbers that have types
+            duckdb.sql(f"COPY (FROM read_csv('{path.with_suffix('.csv')}')) TO '{path}'")
+    done, rewards = join(tmp_path, *paths, preset=preset, metric_where=event)
+    assert rewards == {(variant, "1"): reward}
+    assert (done.exposures[missing], done.metric["filtered"], done.metric["user_exposed"]) == (1, 1, 1)
