@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnknownCatalogError
+from armnesia.core.memory import import_sparing
 from armnesia.core.messages import listed
 from armnesia.core.urls import may_hold_password, redacted
 from armnesia.logs.columns import Columns
@@ -236,6 +237,7 @@ def _local(uri: str) -> str:
 
 def _delta_table(location: str, place: str) -> Any:
     """The table as deltalake opens it."""
+    import_sparing("deltalake")
     try:
         import deltalake  # noqa: PLC0415 (an extra)
         from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415
@@ -258,6 +260,7 @@ def _iceberg_table(location: str) -> Any:
             "an Iceberg table must be named iceberg:CATALOG.NAMESPACE.TABLE or"
             f" iceberg:PATH/metadata/….metadata.json; got {redacted(location)!r}"
         )
+    import_sparing("pyarrow")  # which pyiceberg imports
     try:
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415 (an extra)
         from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415

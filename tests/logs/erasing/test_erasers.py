@@ -166,7 +166,7 @@ def test_a_deletion_of_other_rows_is_taken_back(store: Store, monkeypatch: pytes
         write(path, target, rows if rows is None else np.union1d(rows, [0]))
 
     monkeypatch.setattr(parquet, "_write", write_less)
-    with pytest.raises(InvalidLogError, match="rows of others|other rows"):
+    with pytest.raises(InvalidLogError, match=r"rows of others|other rows"):
         eraser.delete(BOB)
     monkeypatch.undo()
     assert sorted(store.rows(), key=key) == without(rows)
