@@ -107,7 +107,7 @@ class KeyedMachine(RuleBasedStateMachine):
         file = folder / f"{len(list(folder.iterdir()))}.csv"
         write_csv(file, batch)
         before = self._all_statistics()
-        done = self._vault.ingest(str(folder / "*.csv"), user="user", id=ids)
+        done = self._vault.ingest(str(folder / "*.csv"), user="user", id=ids, other_ids=True)
         assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch, str(file))
         assert not done.recounted
         self._decide_where_changed(before)

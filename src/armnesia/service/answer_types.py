@@ -160,6 +160,7 @@ class RecordsAdded(TypedDict):
     served: Any
     head: str
     user_column: str | None
+    id_column: str | None
     actions_fixed: list[Any] | None
     user_type_fixed: str | None
     dry_run: bool

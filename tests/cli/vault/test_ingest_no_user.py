@@ -30,12 +30,11 @@ def test_a_forgotten_option_is_refused_before_anything_is_in(run: Any) -> None:
     assert run(*ingest, "--user-column", "userid", "--json").json["added"] == 2
 
 
-def test_rows_without_a_user_are_refused_once_people_were_forgotten(run: Any) -> None:
-    refused = run("ingest", "people.csv")
+def test_the_user_column_of_before_is_looked_for(run: Any) -> None:
+    assert run("ingest", "people.csv", "--json").json["suppressed"] == 1
+    refused = run("ingest", "machines.csv")
     assert refused.code == 2
-    assert "people were forgotten here: name the user column" in refused.err
-    assert "--no-user" in refused.err
-    assert run("ingest", "people.csv", "--user-column", "who", "--json").json["suppressed"] == 1
+    assert "user column 'who' is not in the source" in refused.err
 
 
 def test_unless_they_belong_to_no_user(run: Any) -> None:

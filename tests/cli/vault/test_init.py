@@ -56,8 +56,6 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
             "beyond": "rollback",
         },
         "user_type": "integer",
-        "plain_booleans": True,
-        "plain_decimals": True,
     }
 
 

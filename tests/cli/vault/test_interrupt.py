@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from armnesia.cli.vault import ingest as vault_ingest
-from armnesia.logs import CHUNK
 from armnesia.vault import Vault
 
 INGEST = ("ingest", "log.csv", "--user-column", "user")
@@ -31,28 +30,11 @@ def interrupting(rows: int) -> Iterator[Callable[[int], None]]:
     yield progress
 
 
-@pytest.mark.slow
-def test_with_batches_the_same_command_goes_on(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = CHUNK + 10_000
-    Path("log.csv").write_text("action,reward,user\n" + "".join(f"A,1,u{i}\n" for i in range(rows)))
-    in_batches = (*INGEST, "--batch-rows", "1000")
-    with monkeypatch.context() as patched:
-        patched.setattr(vault_ingest, "counting_rows", lambda **_: interrupting(CHUNK))
-        stopped = run(*in_batches)
-    assert (stopped.code, stopped.out) == (130, "")
-    assert stopped.err == (
-        f"armnesia: interrupted; finished batches are in, with {CHUNK} rows; run the same command again to"
-        " continue: no row is added twice\n"
-    )
-    assert run("status", "--json").json["records"] == CHUNK
-    assert run(*in_batches, "--json").json["added"] == 10_000
-
-
-def test_before_the_first_batch_nothing_is_in(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_the_commit_nothing_is_in(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("log.csv").write_text("action,reward,user\nA,1,ann\nB,0,bob\n")
     with monkeypatch.context() as patched:
         patched.setattr(vault_ingest, "counting_rows", lambda **_: interrupting(0))
-        stopped = run(*INGEST, "--batch-rows", "2")
+        stopped = run(*INGEST)
     assert (stopped.code, stopped.err) == (130, "armnesia: interrupted; nothing was ingested\n")
     assert run("status", "--json").json["records"] == 0
 

@@ -1,4 +1,4 @@
-"""The commands `export`, `backup`, `restore` and `upgrade`."""
+"""The commands `export`, `backup` and `restore`."""
 
 import json
 import shutil
@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from armnesia.vault import Keyring
-from armnesia.vault.storage.schema import VERSION
 from tests.cli.examples import mode_of
 
 
 def test_upkeep_has_stable_keys(run: Any, vault: Path) -> None:
     compacted = run("compact", "--json").json
     assert (compacted["erasure"], compacted["pending_because"]) == ("complete", None)
-    assert run("upgrade", "--json").json == {"from": VERSION, "to": VERSION}
     assert run("export", "audit.json", "--json").json["for_restore"] is False
     exported = json.loads(Path("audit.json").read_text())
     assert "suppressed" not in exported
-    assert "as before" in run("upgrade").out
 
 
 def test_an_old_backup_forgets_again_before_it_opens(run: Any, vault: Path) -> None:

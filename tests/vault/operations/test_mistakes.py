@@ -164,9 +164,8 @@ def test_the_user_column_is_the_id_column_if_each_person_has_one_row(place: Plac
     [("7", "is the user column as well, .* row 1 is the first of a person"), ("7.0", "which may be '7'")],
 )
 def test_a_second_row_of_a_person_is_refused_where_the_user_is_the_id(
-    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, again: str, match: str
+    sqlite_place: Place, again: str, match: str
 ) -> None:
-    monkeypatch.setattr("armnesia.vault.state.incoming_rows.CHUNK", 2)
     log = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "who": ["7", "8", again]}
     with sqlite_place.create(Configuration(actions=("A", "B"), user_type=UserType.INTEGER)) as vault:
         for dry_run in (True, False):

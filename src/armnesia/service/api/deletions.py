@@ -117,6 +117,7 @@ _REASONS: dict[NameReason, str] = {
 async def _forget(service: Service, body: Deletion, asked: ForgetRequest) -> JSONResponse:
     result = await _or_where(body, service.forget(asked))
     facts = result.to_dict()
+    del facts["recounted_because"]  # it names the place of a source
     facts |= source_steps(facts, may_erase=service.worker.may_erase_at_source)
     where = f"/v1/deletions/{facts['sequence']}"
     return answer(facts, 200 if result.repeated else 201, Location=where)

@@ -96,6 +96,8 @@ def _columns(body: Records) -> dict[str, list[Any]]:
             raise _wrong(number, "must have an id, which is text or a whole number")
         if body.user is not None and not (row.get(body.user) is None or _is_name(row[body.user])):
             raise _wrong(number, "must have a user that is text or a whole number, or null")
+        if not isinstance(row[body.reward], int | float | None):
+            raise _placed(InvalidLogError("rewards").at(Fault("reward", number + 1, "must be a number")))
     return {name: [row[name] for row in body.rows] for name in body.rows[0]}
 
 
