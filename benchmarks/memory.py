@@ -43,7 +43,7 @@ READ_LOG = """
 import sys
 from armnesia import read_log
 table = "log" if "://" in sys.argv[1] else None
-log = read_log(sys.argv[1], table=table, action="arm", reward="click", user="who", actions="ABCDE")
+log = read_log(sys.argv[1], table=table, action="arm", reward="click", user="who", actions=list("ABCDE"))
 assert log.request(user="user-1").counts.sum() == 10
 """
 FORGET_MANY = """
@@ -137,7 +137,6 @@ def measure_vault(runs: Runs, entries: int) -> None:
         Path(file).unlink(missing_ok=True)
     shutil.move("old.db", "vault.db")
     runs.command("restore", "last.json", name="restore")
-    runs.command("upgrade", name="upgrade")
 
 
 def measure_content(runs: Runs) -> None:
