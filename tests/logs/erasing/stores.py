@@ -186,6 +186,9 @@ class SQLiteStore(Store):
 
 class PostgresStore(Store):
     kind = "PostgreSQL"
+    table: str
+    role: str | None = None
+    """As whom the table is opened, if it is not the one who made it."""
     declared = 'TABLE {} ("user" text, action text, reward float8, event text, note bigint)'
 
     def __init__(self, folder: Path, schema: str | None = None) -> None:
@@ -195,7 +198,9 @@ class PostgresStore(Store):
 
     @property
     def address(self) -> str:
-        return postgres_url()
+        options = f"options=-c%20role%3D{self.role}"
+        url = postgres_url()
+        return f"{url}{'&' if '?' in url else '?'}{options}" if self.role else url
 
     def run(self, sql: str, rows: list[Row] | None = None) -> list[Row]:
         with psycopg.connect(postgres_url(), autocommit=True) as connection, connection.cursor() as cursor:
@@ -207,7 +212,7 @@ class PostgresStore(Store):
 
     def append(self, rows: list[Row]) -> None:
         self.run(f"CREATE SCHEMA IF NOT EXISTS {self.schema}")
-        self.run(f"CREATE TABLE IF NOT EXISTS {self.declared.removeprefix('TABLE ').format(self.table)}")
+        self.run(f"CREATE {self.declared.format(f'IF NOT EXISTS {self.table}')}")
         self.run(f"INSERT INTO {self.table} VALUES (%s, %s, %s, %s, %s)", rows)
 
     def rows(self) -> list[Row]:

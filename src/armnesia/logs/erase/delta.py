@@ -47,7 +47,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
             table = _opened(self.now())
             metadata = table.metadata()
             absolute = any(re.match(r"/|[a-z0-9]+:", path) for path in _paths(table))
-            has_vectors = any(len(batch) for batch in table.deletion_vectors())
+            has_vectors = any(batch.num_rows for batch in table.deletion_vectors())
             by_people = {self.source.columns.user, self.source.columns.id} & {*metadata.partition_columns}
         reason = None
         if by_people:

@@ -34,6 +34,8 @@ class IcebergEraser(LakeEraser[IcebergSource]):
 
     library = "pyiceberg"
     remains = (
+        "rows that were only marked as deleted before (position deletes) are in their files until these are"
+        " written again",
         "manifests that other programs wrote may list deleted files, with their lowest and highest values,"
         " which may be names",
         "files at the table's location that hold neither data nor metadata of it, and other tables that share"

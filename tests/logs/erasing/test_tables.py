@@ -1,0 +1,331 @@
+"""Erasers of tables in databases: triggers, rights, types, logs, and what others still read."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from armnesia.core.errors import ArmnesiaError, InvalidLogError, UnsupportedError
+from armnesia.core.identifiers import UserType
+from armnesia.logs.source import open_source
+from armnesia.logs.statements import Chosen
+from tests.databases import postgres_url
+from tests.logs.conformance.sources import Place
+from tests.logs.conformance.test_guards import statements_logged
+from tests.logs.erasing.stores import PEOPLE, PostgresStore, SQLiteStore, filled, key, made_rows, without
+
+BOB = Chosen(users=[PEOPLE[1]])
+
+
+# SQLite
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "CREATE TABLE clicks (user, action, reward, event PRIMARY KEY, note) WITHOUT ROWID",
+        "CREATE TABLE clicks (user TEXT COLLATE NOCASE, action TEXT, reward REAL, event TEXT, note INTEGER)",
+        "CREATE TABLE clicks (user, action, reward, event, note, twice AS (note * 2) STORED)",
+    ],
+    ids=["without rowid", "collation", "generated column"],
+)
+def test_tables_of_sqlite(declared: str, sqlite: SQLiteStore) -> None:
+    sqlite.run(declared)
+    rows = [*made_rows(1), (PEOPLE[1].upper(), "A", 1.0, "event-9", 9)]
+    sqlite.run("INSERT INTO clicks (user, action, reward, event, note) VALUES (?, ?, ?, ?, ?)", rows)
+    assert sqlite.eraser().delete(BOB) == 3
+    assert sorted(sqlite.rows(), key=key) == without(rows, PEOPLE[1])
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        "AFTER DELETE ON clicks BEGIN UPDATE clicks SET note = note + 1 WHERE event = 'event-1-0'; END",
+        "AFTER DELETE ON clicks BEGIN INSERT INTO clicks SELECT old.user, 'A', 1, old.event, 0; END",
+        "BEFORE DELETE ON clicks BEGIN SELECT RAISE(IGNORE); END",
+    ],
+    ids=["changes another row", "brings the row back", "keeps the row"],
+)
+def test_a_trigger_of_sqlite_that_changes_rows_is_refused(trigger: str, sqlite: SQLiteStore) -> None:
+    rows = filled(sqlite)
+    sqlite.run(f"CREATE TRIGGER other {trigger}")
+    with pytest.raises(InvalidLogError, match="a trigger, rule or foreign key of the table"):
+        sqlite.eraser().delete(BOB)
+    assert sorted(sqlite.rows(), key=key) == without(rows)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "CREATE VIEW clicks AS SELECT * FROM stored",
+        "CREATE VIRTUAL TABLE clicks USING fts5(user, action, reward, event, note)",
+    ],
+)
+def test_views_and_virtual_tables_of_sqlite_are_refused(declared: str, sqlite: SQLiteStore) -> None:
+    sqlite.run("CREATE TABLE stored (user, action, reward, event, note)")
+    sqlite.run(declared)
+    with pytest.raises(UnsupportedError, match="it is a view or a virtual table"):
+        sqlite.eraser().check()
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite does not wait for a lock."""
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **{"timeout": 0} | named))
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_write_ahead_log_is_emptied_when_nobody_reads_it(sqlite: SQLiteStore) -> None:
+    sqlite.run(sqlite.declared)
+    sqlite.run("PRAGMA journal_mode = wal")
+    with closing(sqlite3.connect(sqlite.folder / "log.db", isolation_level=None)) as reader:
+        rows = filled(sqlite)
+        reader.execute("BEGIN")
+        assert len(reader.execute("SELECT * FROM clicks").fetchall()) == len(rows)
+        assert sqlite.eraser().delete(BOB) == 6
+        with pytest.raises(InvalidLogError, match="because others read it"):
+            sqlite.eraser().purge()
+        assert len(reader.execute("SELECT * FROM clicks").fetchall()) == len(rows)
+        reader.execute("COMMIT")
+        assert sqlite.eraser().purge() is None
+        assert (sqlite.folder / "log.db-wal").stat().st_size == 0
+        assert sqlite.files_with(PEOPLE[1]) == 0
+
+
+KILLED_WRITER = """
+import os, sqlite3, sys
+file = sqlite3.connect(sys.argv[1], isolation_level=None)
+file.execute("PRAGMA cache_size = 2")  # so that it is written before it is committed
+file.execute("BEGIN IMMEDIATE")
+file.execute("DELETE FROM clicks WHERE user IS NOT NULL")
+os._exit(0)
+"""
+
+
+def test_what_a_killed_writer_has_begun_is_rolled_back(sqlite: SQLiteStore) -> None:
+    for part in range(5):
+        sqlite.append(made_rows(part, 400))
+    path = sqlite.folder / "log.db"
+    subprocess.run([sys.executable, "-c", KILLED_WRITER, str(path)], check=True)
+    assert Path(f"{path}-journal").stat().st_size > 0
+    assert sqlite.eraser().delete(BOB) == 500
+    assert len(sqlite.rows()) == 1500
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_locked_file_of_sqlite_is_told(sqlite: SQLiteStore) -> None:
+    rows = filled(sqlite)
+    with closing(sqlite3.connect(sqlite.folder / "log.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InvalidLogError, match="SQLITE_BUSY"):
+            sqlite.eraser().delete(BOB)
+    assert sorted(sqlite.rows(), key=key) == without(rows)
+
+
+# PostgreSQL
+
+
+@pytest.mark.parametrize(
+    ("type_", "names", "chosen"),
+    [
+        ("bigint", [7, 70, None], "7"),
+        ("numeric", ["7", "7.00", "70.5", "NaN"], "7"),
+        ("char(5)", ["7", "70"], "7"),
+        ("float8", [7.0, 1e20, 0.1], "7"),
+        ("uuid", [f"00000000-0000-0000-0000-00000000000{n}" for n in range(2)], None),
+        ("bytea", [b"\\a\xff", b"\\a"], "\\x5Ca\\xFF"),
+        ("date", ["2026-01-31", "2026-02-01"], "2026-01-31"),
+        ("timestamptz", ["2026-01-31 12:00+02", "2026-02-01"], "2026-01-31 10:00:00+00:00"),
+        ("boolean", [True, False], "True"),
+        ("varchar(9)", ["ann", "Ann", "ann "], "ann"),
+    ],
+)
+def test_names_of_every_type_of_postgresql(
+    type_: str, names: list[Any], chosen: str | None, postgres: PostgresStore
+) -> None:
+    postgres.run(f"CREATE SCHEMA {postgres.schema}")
+    declared = postgres.declared.format(postgres.table)
+    postgres.run(f"CREATE {declared}".replace('"user" text', f'"user" {type_}'))
+    rows = [(name, "A", 1.0, f"event-{at}", at) for at, name in enumerate(names)]
+    postgres.run(f"INSERT INTO {postgres.table} VALUES (%s, %s, %s, %s, %s)", rows)
+    assert postgres.eraser().delete(Chosen(users=[chosen or names[0]])) == (2 if type_ == "numeric" else 1)
+    left = {row[3] for row in postgres.rows()}
+    assert left == {row[3] for row in rows[2 if type_ == "numeric" else 1 :]}
+
+
+def test_names_do_not_stand_in_the_log_of_a_server(tmp_path: Path) -> None:
+    """Nor in messages: every statement is logged, with its parameters."""
+    place, name = Place(tmp_path), "person-of-the-log"
+
+    def erase(address: dict[str, Any]) -> None:
+        eraser = open_source(address["source"], table=address["table"]).named_by(UserType.TEXT).eraser()
+        assert eraser.delete(Chosen(users=[name])) == 1
+        assert eraser.purge() is None
+
+    try:
+        assert statements_logged(place, name, erase) == []
+    finally:
+        place.close()
+
+
+FUNCTION = "CREATE FUNCTION {schema}.other() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$"
+CHANGES = "UPDATE {table} SET note = note + 1 WHERE event = 'event-1-0'; RETURN old;"
+TRIGGERS: dict[str, list[str]] = {
+    "changes another row": [
+        FUNCTION.replace("{body}", CHANGES),
+        "CREATE TRIGGER other AFTER DELETE ON {table} EXECUTE FUNCTION {schema}.other()",
+    ],
+    "changes another row when it is committed": [
+        FUNCTION.replace("{body}", CHANGES),
+        "CREATE CONSTRAINT TRIGGER other AFTER DELETE ON {table} DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION {schema}.other()",
+    ],
+    "keeps the row": [
+        FUNCTION.replace("{body}", "RETURN NULL;"),
+        "CREATE TRIGGER other BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.other()",
+    ],
+    "a rule": ["CREATE RULE other AS ON DELETE TO {table} DO INSTEAD NOTHING"],
+    "a foreign key": [
+        "ALTER TABLE {table} ADD UNIQUE (event), ADD COLUMN because text REFERENCES {table} (event)"
+        " ON DELETE CASCADE",
+        "UPDATE {table} SET because = 'event-1-1' WHERE event = 'event-1-2'",
+    ],
+}
+
+
+@pytest.mark.parametrize("case", TRIGGERS)
+def test_what_changes_other_rows_of_postgresql_is_refused(case: str, postgres: PostgresStore) -> None:
+    rows = filled(postgres)
+    for each in TRIGGERS[case]:
+        postgres.run(each.replace("{table}", postgres.table).replace("{schema}", postgres.schema))
+    with pytest.raises(InvalidLogError, match="a trigger, rule or foreign key of the table"):
+        postgres.eraser().delete(BOB)
+    assert sorted(postgres.rows(), key=key) == without(rows)
+
+
+def test_a_foreign_key_of_another_table_is_respected(postgres: PostgresStore) -> None:
+    rows = filled(postgres)
+    postgres.run(f"ALTER TABLE {postgres.table} ADD UNIQUE (event)")
+    postgres.run(f"CREATE TABLE {postgres.schema}.refunds (event text REFERENCES {postgres.table} (event))")
+    postgres.run(f"INSERT INTO {postgres.schema}.refunds VALUES ('event-1-1')")
+    with pytest.raises(ArmnesiaError, match=r"PostgreSQL failed \(23503\)"):
+        postgres.eraser().delete(BOB)
+    assert sorted(postgres.rows(), key=key) == without(rows)
+
+
+def test_partitions_and_heirs_are_erased_from_and_written_again(postgres: PostgresStore) -> None:
+    postgres.run(f"CREATE SCHEMA {postgres.schema}")
+    postgres.run(f"CREATE {postgres.declared.format(postgres.table)} PARTITION BY LIST (action)")
+    for action in "AB":
+        values = f"FOR VALUES IN ('{action}')"
+        postgres.run(f"CREATE TABLE {postgres.table}_{action} PARTITION OF {postgres.table} {values}")
+    rows = filled(postgres)
+    eraser = postgres.eraser()
+    assert eraser.delete(BOB) == 6
+    assert eraser.purge() is None
+    assert sorted(postgres.rows(), key=key) == without(rows, PEOPLE[1])
+    assert postgres.files_with(PEOPLE[1]) == 0
+    heir = f"{postgres.schema}.heir"
+    plain = f"{postgres.schema}.plain"
+    postgres.run(f"CREATE {postgres.declared.format(plain)}")
+    postgres.run(f"CREATE TABLE {heir} () INHERITS ({plain})")
+    postgres.run(f"INSERT INTO {heir} VALUES (%s, %s, %s, %s, %s)", rows)
+    postgres.table = plain
+    assert postgres.eraser().delete(BOB) == 6
+    assert postgres.eraser().purge() is None
+    assert postgres.files_with(PEOPLE[1]) == 0
+
+
+def as_role(*rights: str) -> Callable[[PostgresStore], None]:
+    """The table is given to all, and its eraser works as a role with these rights."""
+
+    def change(store: PostgresStore) -> None:
+        role = f"role_{store.schema}"
+        store.run(f"CREATE ROLE {role} LOGIN")
+        store.run(f"GRANT USAGE ON SCHEMA {store.schema} TO {role}")
+        for right in ("SELECT", *rights):
+            store.run(f"GRANT {right} ON {store.table} TO {role}")
+        store.role = role
+
+    return change
+
+
+def with_policies(store: PostgresStore) -> None:
+    as_role("DELETE")(store)
+    store.run(f"ALTER TABLE {store.table} ENABLE ROW LEVEL SECURITY")
+    store.run(f"CREATE POLICY visible ON {store.table} USING (note < 150)")
+
+
+def partitioned_by(expression: str) -> Callable[[PostgresStore], None]:
+    def change(store: PostgresStore) -> None:
+        store.run(f"ALTER TABLE {store.table} RENAME TO kept")
+        store.run(f"CREATE {store.declared.format(store.table)} PARTITION BY LIST ({expression})")
+
+    return change
+
+
+def as_view(store: PostgresStore) -> None:
+    store.run(f"ALTER TABLE {store.table} RENAME TO kept")
+    store.run(f"CREATE VIEW {store.table} AS SELECT * FROM {store.schema}.kept")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (as_view, "it is a view or a foreign table"),
+        (partitioned_by('"user"'), "partitioned by people"),
+        (partitioned_by('lower("user")'), "partitioned by people"),
+        (as_role(), "GRANT DELETE"),
+        (with_policies, "row level security"),
+    ],
+    ids=["view", "partitions", "expression", "rights", "policies"],
+)
+def test_tables_of_postgresql_are_refused(change: Any, reason: str, postgres: PostgresStore) -> None:
+    filled(postgres)
+    change(postgres)
+    try:
+        with pytest.raises(UnsupportedError, match=reason):
+            postgres.eraser().delete(BOB)
+    finally:
+        if postgres.role:
+            postgres.run(f"DROP OWNED BY {postgres.role}")
+            postgres.run(f"DROP ROLE {postgres.role}")
+
+
+def test_what_others_can_still_see_is_not_purged(postgres: PostgresStore) -> None:
+    filled(postgres)
+    with psycopg.connect(postgres_url()) as other:
+        other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        other.execute("SELECT 1 FROM pg_class")
+        eraser = postgres.eraser()
+        assert eraser.delete(BOB) == 6
+        with pytest.raises(InvalidLogError, match="other transactions may still see them"):
+            eraser.purge()
+    assert eraser.purge() is None
+    assert postgres.files_with(PEOPLE[1]) == 0
+
+
+def test_another_writer_of_the_same_rows_is_told(
+    postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, eraser = filled(postgres), postgres.eraser()
+    among = eraser._among  # type: ignore[attr-defined]
+
+    def beside(connection: Any, *given: Any) -> Any:
+        connection.execute("SELECT 1 FROM pg_class")  # from here on this transaction sees one snapshot
+        postgres.run(f"UPDATE {postgres.table} SET note = 0 WHERE event = 'event-1-1'")
+        return among(connection, *given)
+
+    monkeypatch.setattr(eraser, "_among", beside)
+    with pytest.raises(InvalidLogError, match="another writer was faster; erase again"):
+        eraser.delete(BOB)
+    monkeypatch.undo()
+    assert eraser.delete(BOB) == 6
+    assert sorted(postgres.rows(), key=key) == without(rows, PEOPLE[1])
