@@ -177,8 +177,9 @@ class FileSource(Source):
         columns: dict[str, Column] = {}
         for name, type_, *_ in (row for rows in described for row in rows):
             columns.setdefault(name, Column(quoted(name), type_, misleads=name in misled))
+        read_as = [{name: str(type_) for name, type_, *_ in rows} for rows in described]
         for name in {each["name"] for fields in stored for each in fields}:
-            fault = self._fault(name, stored, [same[0] for same, _ in schemas])
+            fault = self._fault(name, stored, read_as, [same[0] for same, _ in schemas])
             if fault is not None:
                 columns[name] = Column("NULL", "VARCHAR", fault=fault)
         by_name = "true" if len(schemas) > 1 else "false"  # for alike files it would only copy every text
@@ -187,23 +188,31 @@ class FileSource(Source):
         return replace(self, table_sql=sql, stored=columns)._with_partitions()
 
     def _fault(
-        self, name: str, schemas: Sequence[Sequence[Mapping[str, Any]]], paths: Sequence[str]
+        self,
+        name: str,
+        schemas: Sequence[Sequence[Mapping[str, Any]]],
+        read_as: Sequence[Mapping[str, str]],
+        paths: Sequence[str],
     ) -> InvalidLogError | None:
-        """Why a column of Parquet files cannot be read."""
+        """Why a column of Parquet files cannot be read; `read_as` has the types that DuckDB gives."""
         what = f"column {name!r}"
         for fields in schemas:
             alike = [each["name"] for each in fields if each["name"].casefold() == name.casefold()]
             if len(alike) > 1:
                 return refusals.repeated_column(name, alike)
-        found = [next((each for each in fields if each["name"] == name), None) for fields in schemas]
-        for own, path in list(zip(found, paths, strict=True))[1:]:
-            if own is None or type_in_file(own) != type_in_file(found[0]):
-                has, other = type_in_file(found[0]), type_in_file(own)
+        has, *others = (types.get(name, "no such column") for types in read_as)
+        for other, path in zip(others, paths[1:], strict=True):
+            if other != has:
                 return InvalidLogError(
                     f"{what} must be in all files, with one type; {_short(paths[0], path)!r} has {has},"
                     f" {_short(path, paths[0])!r} has {other}: write them alike"
                 )
-        if ((found[0] or {}).get("precision") or 0) > _MOST_DIGITS:
+        if any(
+            (each["precision"] or 0) > _MOST_DIGITS
+            for fields in schemas
+            for each in fields
+            if each["name"] == name
+        ):
             return InvalidLogError(
                 f"{what} must hold decimals of at most {_MOST_DIGITS} digits; it has more, which would be"
                 " read as floats, and several values as one: write it as text"
