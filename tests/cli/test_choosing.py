@@ -20,7 +20,7 @@ def test_the_commands_for_made_up_requests_run(folder: Path) -> None:
     (rows_option,) = re.findall(r"`--rows (\".*?\")`", PAGE)
     main = 'armnesia() { "$0" -c "from armnesia.cli.main import main; main()" "$@"; }\n'
     columns = "--action-column variant --reward-column clicked --actions A,B,C --epsilon 1 --delta 1e-5"
-    by_rows = f"armnesia compare clicks.csv {columns} --rows {rows_option.replace('89999', '1499')}\n"
+    by_rows = f"armnesia compare clicks.csv {columns} --rows {rows_option.replace('90000', '1500')}\n"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", main + block + by_rows, sys.executable],
         capture_output=True,
