@@ -13,7 +13,8 @@ import pytest
 
 from armnesia.service.server import Address
 from tests.databases import Place
-from tests.logs.erasing.stores import ParquetStore
+from tests.promises.driver import MAPPING, Row
+from tests.promises.lakes import Folder
 from tests.service.certificates import issued
 
 PROJECT = Path(__file__).parents[2]
@@ -147,16 +148,16 @@ def test_the_upkeep_of_an_external_vault_erases_at_its_source(
 ) -> None:
     monkeypatch.setenv("ARMNESIA_URL", sqlite_place.url)
     monkeypatch.setenv("ARMNESIA_KEYS", str(sqlite_place.keys))
-    log = ParquetStore(tmp_path / "clicks")
-    log.append([("ann", "A", 1.0, "home"), ("bob", "B", 0.0, "home")])
+    log = Folder(tmp_path)
+    log.append([Row("e1", "ann", "A", 4), Row("e2", "bob", "B", 0)])
     run("init", "--external", "--may-erase-at-source", "--actions", "A,B")
-    run("ingest", str(log.folder / "*.parquet"), "--user-column", "user")
+    run("ingest", log.source, *MAPPING)
     run("forget", "--user", "ann")
     (line,) = re.findall(r"^ExecStartPre=(.*)$", (FOLDER / SOURCES).read_text("utf-8"), re.MULTILINE)
     program, *arguments = shlex.split(line)
     assert program == PROGRAM
     assert run(*arguments).code == 0
-    assert [row[0] for row in log.rows()] == ["bob"]
+    assert [person for _, person, *_ in log.values()] == ["bob"]
 
 
 def test_the_container_runs_without_root(run: Any, started: list[Address]) -> None:

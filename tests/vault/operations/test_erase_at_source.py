@@ -1,5 +1,6 @@
 """Erasing at the source: the rows are gone there, the statistics stay, and the certificate says how far."""
 
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -87,12 +88,15 @@ def test_a_retention_is_respected_unless_it_is_ignored(delta: Delta, sqlite_plac
         assert (state_of(vault, ANN), state_of(vault, BOB)) == ([(1, "purged")], [(1, "logically deleted")])
 
 
-@pytest.mark.parametrize("kind", ["files", "delta", "sqlite"])
-@pytest.mark.parametrize("step", ["delete", "purge", "record"])
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [*itertools.product(["files", "delta", "sqlite"], ["delete", "record"]), ("delta", "purge")],
+)
 def test_an_erasure_that_ends_between_two_steps_is_run_again(
     kind: str, step: str, tmp_path: Path, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = {"files": Folder, "delta": Delta, "sqlite": Sqlite}[kind](tmp_path)
+    kinds: dict[str, Any] = {"files": Folder, "delta": Delta, "sqlite": Sqlite}
+    log = kinds[kind](tmp_path)
     with counted(sqlite_place, log, ROWS) as vault:
         owner = ErasureRun if step == "record" else DeltaEraser if step == "purge" else Eraser
         original = getattr(owner, step)
@@ -104,8 +108,6 @@ def test_an_erasure_that_ends_between_two_steps_is_run_again(
 
         with monkeypatch.context() as patched:
             patched.setattr(owner, step, ending)
-            if (kind, step) in (("files", "purge"), ("sqlite", "purge")):
-                return  # there is nothing to purge
             with pytest.raises(KeyboardInterrupt):
                 vault.forget(users=[ANN], erase_at_source=True, purge=True, ignore_retention=True)
         assert state_of(vault, ANN) == [(1, "untouched")]
@@ -233,9 +235,10 @@ def test_a_source_that_cannot_be_erased_is_refused_before_anybody_is_forgotten(
     head = vault.head
     with pytest.raises(UnsupportedError, match="only Parquet files"):
         vault.forget(users=[ANN], erase_at_source=True)
-    for options in ({"purge": True}, {"erase_at_source": True, "ignore_retention": True}):
-        with pytest.raises(InvalidInputError, match=r"give (erase_at_source|both)"):
-            vault.forget(users=[ANN], **options)
+    with pytest.raises(InvalidInputError, match="give erase_at_source"):
+        vault.forget(users=[ANN], purge=True)
+    with pytest.raises(InvalidInputError, match="give both"):
+        vault.forget(users=[ANN], erase_at_source=True, ignore_retention=True)
     assert vault.head == head
 
 

@@ -76,8 +76,9 @@ def erase_at_sources(
 
     A source where that is not possible does not keep others from it; why it was not is raised at the end.
     """
+    run = ErasureRun.begin(connection, purge=purge, ignore_retention=ignore_retention)
     with _alone(connection):
-        run = ErasureRun.begin(connection, purge=purge, ignore_retention=ignore_retention)
+        run = ErasureRun.begin(connection, purge=purge, ignore_retention=ignore_retention)  # as it is now
         for each in run.sources:
             with run.noting_failure(each):
                 run.erase(each)
