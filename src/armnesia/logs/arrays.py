@@ -1,7 +1,7 @@
 """Decisions in Python's memory, without DuckDB: arrays, mappings, Open Bandit Pipeline feedback."""
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -63,11 +63,11 @@ class ArraySource(Source):
         cls, action: Any, reward: Any, user: Any, others: Mapping[str, Any], where: Where | None
     ) -> "ArraySource":
         """Arrays for the roles, and further ones by name."""
-        arrays = {"action": action, "reward": reward}
+        arrays = {"action": action, "reward": reward, **others}
         if user is not None and user is not IF_PRESENT:
             arrays["user"] = user
         for role, values in arrays.items():
-            if isinstance(values, str):
+            if isinstance(values, str) and role not in others:
                 raise InvalidInputError(
                     f"{role} must be an array when there is no source; got the column name {values!r}"
                 )
@@ -77,7 +77,8 @@ class ArraySource(Source):
                 f"columns must have other names than action, reward and user; got {taken[0]!r}"
             )
         columns = Columns("action", "reward", "user" if "user" in arrays else None)
-        found = cls("", columns, where=conditions(where), arrays={**arrays, **others}, named=False)
+        arrays = {name: list(each) if isinstance(each, Iterator) else each for name, each in arrays.items()}
+        found = cls("", columns, where=conditions(where), arrays=arrays, named=False)
         return found._checked()
 
     @classmethod
@@ -244,9 +245,9 @@ class ArraySource(Source):
                 return self._known[name]
             unusable = [(row, each) for row, each in enumerate(values, 1) if type(each).__hash__ is None]
             if unusable:
-                raise refusals.refused(
-                    refusals.described("column", name), "must hold single values", unusable
-                )
+                roles = {column: role for role, column in self._named(()).items()}
+                what = self.described(roles[name]) if name in roles else name
+                raise refusals.refused(what, "must hold single values", unusable)
             texts: dict[str | None, int] = {}
             found = [texts.setdefault(label_text(each), len(texts)) for each in values]
             self._known[name] = list(texts), np.array(found, dtype=np.int64)

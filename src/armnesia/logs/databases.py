@@ -99,7 +99,8 @@ class PostgresSource(TableSource):
 
     @property
     def _attached(self) -> str:
-        return self.url
+        # Whatever the environment says: DuckDB takes the bytes of any encoding for UTF-8.
+        return f"{self.url}{'&' if '?' in self.url else '?'}client_encoding=UTF8"
 
     def scan(self, connection: Connection) -> Scan:
         """The columns, in types that lose nothing."""

@@ -7,6 +7,7 @@ headers and types are compared, and CSV is read by fixed rules (`csv_text.py`).
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -18,9 +19,10 @@ from armnesia.core.urls import redacted
 from armnesia.logs import refusals
 from armnesia.logs.columns import Columns
 from armnesia.logs.csv_text import check_csv
-from armnesia.logs.engine import Connection
+from armnesia.logs.engine import Connection, DuckDBConnection, connected
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, by_name, literal, quoted
+from armnesia.logs.stores import reach
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
@@ -86,6 +88,14 @@ class FileSource(Source):
             paths = find_files(location, FORMATS)
         return found.with_files(sorted(paths))
 
+    @contextmanager
+    def connection(self) -> Iterator[DuckDBConnection]:
+        """A connection that reaches the files, where they are."""
+        with connected(self.location) as connection:
+            if self.remote:
+                reach(connection, self.location)
+            yield connection
+
     def with_files(self, paths: Sequence[str]) -> "FileSource":
         """The same columns of these files."""
         formats = {_format_of(path) for path in paths}
@@ -94,6 +104,8 @@ class FileSource(Source):
                 f"source must match files of one format; got {listed(map(os.path.basename, paths))}"
             )
         (format_,) = formats
+        if self.remote and format_.delimiter is not None:
+            raise InvalidLogError(f"source {self.location!r} must be Parquet, or on this machine: it is CSV")
         if self.delimiter is not None and format_.delimiter is None:
             raise InvalidInputError(
                 f"delimiter is for CSV files, and these are Parquet; got {self.delimiter!r}"
@@ -104,8 +116,6 @@ class FileSource(Source):
 
     def scan(self, connection: Connection) -> Scan:
         """The columns of the files, and of the names of their folders."""
-        if self.remote:
-            connection.load("httpfs")
         for path, stamp in zip(self.paths, self.stamps, strict=False):
             if stamp_of_file(path) != stamp:
                 raise InvalidLogError(f"source {path!r} has changed since the log was read; read it again")
@@ -162,8 +172,6 @@ class FileSource(Source):
         """Read Parquet by the names of columns, which must have one type in all files, if they are read."""
         files = {"files": [glob.escape(path) for path in self.paths]}
         with self.connection() as connection:
-            if self.remote:
-                connection.load("httpfs")
             schemas = connection.rows(SCHEMAS, files)
             described = [
                 connection.rows(
@@ -261,7 +269,8 @@ def find_files(location: str, suffixes: Iterable[str]) -> list[str]:
     elif os.path.isdir(path):
         found = [each for each in _below(path) if each.lower().endswith(tuple(suffixes))]
     else:
-        found = [each for each in glob.glob(path, recursive=True) if os.path.isfile(each)]
+        found = glob.glob(path, recursive=True)
+    found = list(filter(os.path.isfile, found))  # a link may lead nowhere
     _refuse_tables({os.path.dirname(os.path.abspath(each)) for each in found} | {os.path.abspath(path)})
     if not found:
         nothing = f"has no files that end in one of {listed(suffixes)}" if os.path.isdir(path) else ""

@@ -181,7 +181,10 @@ class IcebergSource(LakeSource):
 
     def _metadata(self, connection: Connection) -> tuple[dict[str, Any], bool]:
         """What the file of metadata says, and whether it is compressed."""
-        ((data,),) = connection.rows(f"SELECT content FROM read_blob({literal(glob.escape(self.place))})")
+        found = connection.rows(f"SELECT content FROM read_blob({literal(glob.escape(self.place))})")
+        if not found:
+            raise self._refused("there is no such file")
+        data = found[0][0]
         is_packed = data[:2] == b"\x1f\x8b"
         try:
             return dict(json.loads(gzip.decompress(data) if is_packed else data)), is_packed

@@ -83,8 +83,11 @@ class Column:
     n_bytes: ClassVar[str] = "strlen({})"
     last: ClassVar[str] = "{}[-1]"
     """The last character of a text."""
-    composed: ClassVar[str] = "nfc_normalize({})"
-    """A text in Unicode's normal form C."""
+    composed: ClassVar[str] = (
+        "CASE WHEN contains({0}, chr(0)) THEN array_to_string(list_transform(string_split({0}, chr(0)),"
+        " lambda each: nfc_normalize(each)), chr(0)) ELSE nfc_normalize({0}) END"
+    )
+    """A text in Unicode's normal form C: DuckDB's own function ends at a null character."""
 
     @property
     def type(self) -> str:
@@ -264,9 +267,9 @@ class NameColumn(Column):
 
     def _rewritten(self) -> str:
         """The normal form of any text."""
-        trimmed = _trimmed(self.stored.composed.format(self.stored.text()))
         if self.user_type is not UserType.INTEGER:
-            return f"nullif({trimmed}, '')"
+            return f"nullif({_trimmed(self.stored.composed.format(self.stored.text()))}, '')"
+        trimmed = _trimmed(self.stored.text())
         digits = f"trim(LEADING '0' FROM regexp_extract({trimmed}, '[0-9]+', 0))"
         exact = f"NOT contains({trimmed}, '.') OR (length({digits}), {digits}) < (16, '{LARGEST_EXACT}')"
         sign = f"CASE WHEN left({trimmed}, 1) = '-' AND {digits} <> '' THEN '-' ELSE '' END"

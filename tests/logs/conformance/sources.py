@@ -83,6 +83,7 @@ class Place:
     def close(self) -> None:
         if "schema" in self.__dict__:
             self.connection.execute(f"DROP SCHEMA {self.schema} CASCADE")
+        if "connection" in self.__dict__:
             self.connection.close()
 
 
