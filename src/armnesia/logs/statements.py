@@ -158,13 +158,14 @@ class Reading:
             tallies.append(Tally(action, *named, *(int(each or 0) for each in sums)))
         return tallies
 
-    def labels(self, role: str, condition: str = "true", **parameters: Any) -> Iterator[list[str]]:
-        """The distinct texts of a role that satisfy a condition on `label`, in pieces; one may come twice."""
+    def labels(self, role: str, among: Collection[str] | None = None) -> Iterator[list[str]]:
+        """The distinct texts of a role, or those of some texts that it has, in pieces; one may come twice."""
         column = self.relation.columns[role]
         distinct = f"SELECT DISTINCT {column.sql} AS v FROM {self.relation.table} WHERE {self._kept()}"
         texts = f"SELECT {column.named('v').text()} AS label FROM ({distinct}) AS found"
-        sql = f"SELECT label FROM ({texts}) AS texts WHERE label IS NOT NULL AND {condition}"
-        for piece in self._connection.stream(sql, {**self._parameters(), **parameters}):
+        wanted = "true" if among is None else column.named("label").is_in("labels")
+        sql = f"SELECT label FROM ({texts}) AS texts WHERE label IS NOT NULL AND {wanted}"
+        for piece in self._connection.stream(sql, {**self._parameters(), "labels": sorted(among or ())}):
             yield [label for (label,) in piece]
 
     def rows(self, reward_range: tuple[float, float]) -> Iterator[list[tuple[Any, ...]]]:
