@@ -73,11 +73,6 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
         INGEST,
         "clicks.csv' cannot be read as CSV: Permission denied",
     ),
-    "a table that is closed": (
-        {"log.db": 0},
-        ("ingest", "sqlite:///log.db", "--table", "clicks", *COLUMNS, *USER_COLUMN),
-        "log.db' cannot be read as SQLite: unable to open database file",
-    ),
     "a list of people that is closed": ({"people": 0}, ("forget", "--file", "people"), "not readable"),
     "a certificate": (
         {"closed": 0o500},
@@ -127,7 +122,6 @@ def example(owner: Unprivileged) -> Path:
         (folder / name).mkdir(parents=True)
     write_clicks(folder / "clicks.csv")
     (folder / "people").write_text("u1\n")
-    (folder / "log.db").write_bytes(b"")
     owner.give(folder)
     for command in (("init", "--actions", "A,B,C"), INGEST, ("forget", "--user", "a1")):
         done = owner.run(*command, within=folder)

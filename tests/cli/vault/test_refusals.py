@@ -96,7 +96,7 @@ REFUSALS = {
     "a table of a file": ((*INGEST, "--table", "t"), "table is for databases"),
     "a table of a database that is named as a file": (
         ("ingest", "foreign.db", *COLUMNS, "--table", "t"),
-        "table is for databases, such as sqlite:///foreign.db; got 't'",
+        "table is for databases, such as sqlite:///file.db; got 't'",
     ),
     "a database that is named as a file": (
         ("ingest", "foreign.db", *COLUMNS),

@@ -128,10 +128,11 @@ class CountedSource:
         """Name the source in an error about its rows."""
         try:
             yield
+        except UndeclaredActionError:
+            raise  # an ingest says how an action comes in
         except InvalidLogError as error:
-            if isinstance(error, UndeclaredActionError) or self.name in str(error):
-                raise
-            raise VaultError(f"source {self.name!r}: {error}") from None
+            told = str(error) if self.name in str(error) else f"source {self.name!r}: {error}"
+            raise UnreadableSourceError(told, self.number) from None
 
     def _unavailable(self, error: ArmnesiaError) -> SourceError:
         if isinstance(error, UnknownCatalogError | MissingExtraError):
