@@ -45,7 +45,7 @@ def test_random_logs_have_the_same_rows_in_files_tables_and_memory(tmp_path: Pat
         "number": [drawn.choice([None, 0.0, 1.0, 1.5, -2.0, 1e300]) for _ in texts],
     }
     pl.DataFrame(table).write_parquet(tmp_path / "log.parquet")
-    stores = [
+    stores: list[dict[str, Any]] = [
         {"source": table},
         {"source": write_csv(tmp_path / "log.csv", table)},
         {"source": tmp_path / "log.parquet"},

@@ -203,21 +203,6 @@ def test_people_are_found_in_files_with_bounds_of_another_order(tmp_path: Path) 
         assert len(read_log(path, actions=["A"], where="user = ömer")) == times
 
 
-def test_one_person_is_looked_up_in_few_row_groups(tmp_path: Path) -> None:
-    """DuckDB leaves out row groups that cannot hold the name, whatever the type of names."""
-    for values in ([f"user-{n:06}" for n in range(100_000)], list(range(100_000))):
-        table = pa.table({"action": ["A"] * 100_000, "reward": [1.0] * 100_000, "user": values})
-        pq.write_table(table, tmp_path / "log.parquet", row_group_size=2_000)
-        source = open_source(tmp_path / "log.parquet")
-        with source.reading() as reading:
-            condition, names = reading.relation.columns["user"].among("names", [str(values[7])])
-            parameters = {**reading.relation.parameters, "names": names}
-            sql = f"EXPLAIN ANALYZE SELECT count(*) FROM {reading.relation.table} WHERE {condition}"
-            reading._connection.rows("SET explain_output = 'all'")
-            plan = str(reading._connection.rows(sql, parameters))
-        assert "Filters" in plan or "filter" in plan.lower()
-
-
 def test_a_file_that_has_changed_is_read_again_though_its_stamp_has_not(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     for value in (1, 2):

@@ -115,7 +115,12 @@ def test_a_request_is_refused_once_the_table_has_changed() -> None:
 
 
 def test_experiments_and_propensities_are_noticed() -> None:
-    table = {"action": ["A", "A"], "reward": [1.0, 0.0], "experiment": ["x", "y"], "pscore": [0.1, 0.9]}
+    table: dict[str, list[Any]] = {
+        "action": ["A", "A"],
+        "reward": [1.0, 0.0],
+        "experiment": ["x", "y"],
+        "pscore": [0.1, 0.9],
+    }
     source = open_source(stored(table))
     assert source.mixes_experiments()
     assert source.varying_propensity() == "pscore"
