@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyiceberg import catalog
 
 from tests.logs.erasing.stores import (
     STORES,
@@ -20,8 +21,9 @@ from tests.logs.erasing.stores import (
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[None]:
     """What names a catalog of Iceberg tables is gone after a test."""
-    before = dict(os.environ)
+    before, configured = dict(os.environ), catalog._ENV_CONFIG
     yield
+    catalog._ENV_CONFIG = configured
     os.environ.clear()
     os.environ.update(before)
 

@@ -66,16 +66,15 @@ def test_names_of_other_people_are_no_spellings(store: Store) -> None:
     """As texts, names are told apart by every byte."""
     names = ["Bob", "bob", "bob ", "bo%", "b_b", "bób", "'; DROP TABLE clicks; --", "\\bob", "bob\n\t"]
     store.append([(name, "A", 1.0, f"event-{at}", at) for at, name in enumerate(names)])
-    for at, name in enumerate(["bob", "bo%", "'; DROP TABLE clicks; --", "\\bob", "bob\n\t"]):
-        assert store.eraser().delete(Chosen(users=[name])) == 1
-        names.remove(name)
-        assert sorted(row[0] for row in store.rows()) == sorted(names), at
+    chosen = ["bob", "bo%", "'; DROP TABLE clicks; --", "\\bob", "bob\n\t"]
+    assert store.eraser().delete(Chosen(users=chosen)) == 5
+    assert sorted(row[0] for row in store.rows()) == sorted(set(names) - set(chosen))
 
 
 def test_nothing_to_delete_changes_nothing(store: Store) -> None:
     filled(store)
     eraser, state = store.eraser(), store.state()
-    for chosen in (Chosen(), Chosen(users=["nobody"]), Chosen(ids=["none"]), Chosen(users=["' OR true --"])):
+    for chosen in (Chosen(), Chosen(users=["nobody", "' OR true --"], ids=["none"])):
         assert (eraser.find(chosen), eraser.delete(chosen)) == (0, 0)
     assert store.state() == state
 

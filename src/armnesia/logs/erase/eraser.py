@@ -101,7 +101,13 @@ class Contents(NamedTuple):
 
 
 def contents_of(source: Source, people: Chosen) -> Contents:
-    """Count the rows of a source, and add their digests up."""
+    """Count the rows of a source, and add their digests up.
+
+    >>> from armnesia.logs.source import open_source
+    >>> source = open_source({"action": ["A", "A"], "reward": [1, 0], "user": ["7", "70"]})
+    >>> contents_of(source, Chosen(users=["7"])).others[0]
+    1
+    """
     with source.connection() as connection:
         relation = source.relation(connection, {"log_digest": "hash(*COLUMNS(*))"})
         is_chosen, parameters = relation.among(people)
@@ -125,7 +131,15 @@ def of_each_role(people: Chosen) -> list[tuple[str, Chosen]]:
 
 
 def stored_values(source: Source, role: str, people: Chosen, written: Callable[[Column], str]) -> list[Any]:
-    """The values that name these people, in every spelling that the column has, as SQL writes them."""
+    """The values that name these people, in every spelling that the column has, as SQL writes them.
+
+    >>> from armnesia.core.identifiers import UserType
+    >>> from armnesia.logs.source import open_source
+    >>> source = open_source({"action": ["A", "A"], "reward": [1, 0], "user": ["+7", "70"]})
+    >>> people, source = Chosen(users=["7"]), source.named_by(UserType.INTEGER)
+    >>> stored_values(source, "user", people, lambda column: column.sql)
+    ['+7']
+    """
     with source.connection() as connection:
         column = source.scan(connection).columns[source.columns.named()[role]]
         relation = source.relation(connection, {"log_stored": written(column)})
