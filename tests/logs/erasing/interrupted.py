@@ -63,6 +63,7 @@ def main(kind: str, folder: str) -> None:
         at_each_place(erase_all, lambda place: os.kill(os.getpid(), 9) if place == step else None)
 
     def finish() -> None:
+        store().settle()
         erase_all()
         rows = sorted(store().rows(), key=key)
         assert rows == expected, rows

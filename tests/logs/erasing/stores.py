@@ -92,6 +92,10 @@ class Store(ABC):
         """What is stored; two states are equal if they hold the same."""
         return {str(path): path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
 
+    def settle(self) -> None:
+        """Wait until what a killed process has begun is at its end: for files, at once."""
+        assert self.folder.is_dir()
+
     def restore(self, kept: Path) -> None:
         """Make all files as they are in another folder."""
         shutil.rmtree(self.folder)
@@ -226,15 +230,18 @@ class PostgresStore(Store):
         for (path,) in self.run(f"SELECT pg_relation_filepath(oid) FROM pg_class WHERE {relations}"):
             yield Path(folder, path).read_bytes()
 
+    def locks(self) -> list[Row]:
+        """Those of others on the table."""
+        others = f"relation = to_regclass('{self.table}') AND pid <> pg_backend_pid()"
+        return self.run(f"SELECT mode FROM pg_locks WHERE {others} ORDER BY 1")
+
     def state(self) -> Any:
-        locks = "SELECT mode FROM pg_locks WHERE relation = to_regclass(%s) AND pid <> pg_backend_pid()"
-        with psycopg.connect(postgres_url()) as connection:
-            found = connection.execute("SELECT pg_relation_filenode(to_regclass(%s))", (self.table,))
-            return (
-                found.fetchall(),
-                sorted(connection.execute(locks, (self.table,))),
-                sorted(self.rows(), key=key),
-            )
+        file = self.run(f"SELECT pg_relation_filenode(to_regclass('{self.table}'))")
+        return file, self.locks(), sorted(self.rows(), key=key)
+
+    def settle(self) -> None:
+        while self.locks():
+            pass
 
     def restore(self, kept: Path) -> None:
         self.run(f"DROP TABLE {self.table}")
