@@ -255,7 +255,7 @@ def linked(table: IcebergTable) -> None:
         (with_property("write.data.path", "file:///data"), "files outside of its location"),
         (linked, "its folder has links"),
     ],
-    ids=str,
+    ids=lambda each: getattr(each, "__name__", None),
 )
 def test_iceberg_tables_are_refused(change: Any, reason: str, iceberg: IcebergStore) -> None:
     filled(iceberg)
@@ -326,7 +326,7 @@ def with_properties(**properties: str) -> Callable[[IcebergStore], None]:
             False,
         ),
     ],
-    ids=str,
+    ids=lambda each: getattr(each, "__name__", None),
 )
 def test_files_that_others_may_need_are_not_removed(
     change: Any, reason: str, at_once: bool, iceberg: IcebergStore
