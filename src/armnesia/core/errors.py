@@ -58,16 +58,8 @@ class UndeclaredActionError(InvalidLogError):
     """A log with an action that is not in the declared set."""
 
 
-class ChangedSourceError(InvalidLogError):
-    """A source of which rows that were counted have changed or are gone; the message says which."""
-
-
 class UnknownCatalogError(InvalidLogError):
     """A table of a catalog that is not configured here: the table itself may be as it was."""
-
-
-class InterruptedWriteError(InvalidLogError):
-    """A database file whose last write was cut short: it cannot be read before that is taken back."""
 
 
 class ImpossibleDeletionError(InvalidInputError):

@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field
 from armnesia.core.errors import (
     ArmnesiaError,
     ChangedRecordError,
-    ChangedSourceError,
     CommittedUnpinnedError,
     DamagedDatabaseError,
     DatabaseError,
@@ -171,7 +170,6 @@ _BY_CLASS: Mapping[type[ArmnesiaError], str] = {
     UnknownEntryError: "no-certificate",
     VaultError: "refused-by-vault",
     UnsupportedError: "unsupported",
-    ChangedSourceError: "changed-source",
     OutdatedSourceError: "changed-source",
     UnreadableSourceError: "unreadable-source",
     UnfinishedError: "unfinished-erasure",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.examples import COLUMNS, INGEST, USER_COLUMN, contents, write_clicks
+from tests.cli.examples import INGEST, contents, write_clicks
 from tests.unprivileged import Outcome, Unprivileged, unprivileged
 
 FORGET = ("forget", "--user", "u1")

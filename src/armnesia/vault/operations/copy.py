@@ -54,8 +54,8 @@ def copy_vault(
             state, stored = source.state, connection.checked
             if state.version < VERSION:
                 raise VaultError(
-                    f"the vault has schema version {state.version}, and a copy would have {VERSION}: run"
-                    " armnesia upgrade first"
+                    f"the vault has schema version {state.version}, and a copy would have {VERSION}: make a"
+                    " successor of it instead"
                 )
             refuse_pending_erasure(connection, source)
             counter = RowCounter(progress)

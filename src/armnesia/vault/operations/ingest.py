@@ -150,7 +150,12 @@ def ingest(
             before = replace(before, actions_fixed=None if known else actions)
             if configuration.may_erase_at_source:
                 _warn_of_unerasable(source)
+            odd_names: tuple[int | None, int | None] = None, None
+            if before.user_type_fixed is not None:
+                with source.reading() as reading:
+                    odd_names = reading.odd_names()
             result = _count_at_source(SourceIngest(connection, source, actions, user_type), before)
+            SourceRemarks(state, source, odd_names).warn(result)
             if progress is not None:
                 progress(result.rows)
             return result

@@ -188,11 +188,6 @@ class RecordLayout:
     holds_rows: bool = True
     """Whether there are tables of rows, and of people with rows, from version 6 on."""
 
-    @property
-    def with_rows(self) -> "RecordLayout":
-        """The layout before version 6."""
-        return replace(self, holds_rows=True)
-
 
 MANAGED_LAYOUT = RecordLayout(
     columns="identity, owner, arm, units",
