@@ -111,6 +111,7 @@ class Driven:
     RETIRE_ARM_B = ("arms", "retire", "B")
     ROTATE_SIGNING_KEY = ("rotate-key", "signing")
     COMPACT = ("compact",)
+    ERASING_TOO = ("--erase-at-source", "--purge", "--ignore-retention")
 
     def run(self, *words: object) -> Any:
         """Run a command on this vault."""

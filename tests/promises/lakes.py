@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,7 +50,7 @@ class Lake(ABC):
 
     @abstractmethod
     def values(self) -> list[tuple[Any, ...]]:
-        """Every row, read by the library of the log."""
+        """Every row, read by another program: DuckDB, deltalake, pyiceberg, sqlite3 or psycopg."""
 
     def bytes(self) -> bytes:
         """Everything that the log has on the disk."""
@@ -72,7 +73,7 @@ class Folder(Lake):
         )
 
     def values(self) -> list[tuple[Any, ...]]:
-        return [row for path in self.folder.glob("*.parquet") for row in _values(pq.ParquetFile(path).read())]
+        return list(duckdb.sql(f"SELECT {', '.join(COLUMNS)} FROM '{self.folder}/*.parquet'").fetchall())
 
 
 class Delta(Lake):

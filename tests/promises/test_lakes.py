@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.promises.driver import Driven, Refused, Row, check_certificate, driven, statistics_of
+from tests.promises.killing import Killer
 from tests.promises.lakes import KINDS, Lake, make_lake
 from tests.promises.test_histories import rows_of
 
@@ -54,6 +55,34 @@ def test_a_person_is_forgotten_and_erased_in_every_kind_of_log(lake: Lake, tmp_p
 
 def test_a_vault_on_postgresql_does_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _whole_way(_external("postgresql", tmp_path), make_lake("folder", tmp_path, monkeypatch))
+
+
+@pytest.mark.slow
+def test_an_erasure_that_is_killed_is_done_by_the_next_one(lake: Lake, tmp_path: Path) -> None:
+    vault = _external("sqlite", tmp_path)
+    rows = rows_of(1, 80, PEOPLE)
+    lake.append(rows)
+    vault.ingest(lake.source, *lake.options)
+    where = ("--url", vault.place.url, "--keys", str(vault.place.keys))
+    with Killer() as killer:  # it has the catalog of this test in its environment
+        gone: list[str] = []
+        steps = None
+        for share in (1, 0.4, 0.6, 0.8, 0.9):
+            words = [*vault.forget_words("--user", PEOPLE[len(gone)]), *vault.ERASING_TOO, *where]
+            found = killer.run(words, None if steps is None else round(share * steps))
+            steps = steps or found
+            gone.append(PEOPLE[len(gone)])
+            others = _kept(rows, *gone)
+            assert {row.values for row in others} <= set(lake.values())
+    for person in gone:
+        vault.forget(person)  # whoever was not forgotten by then is now
+    vault.erase()
+    assert sorted(lake.values()) == sorted(row.values for row in others)
+    assert not any(person.encode() in lake.bytes() for person in gone)
+    assert vault.statistics() == statistics_of(others)
+    assert vault.problems() == []
+    for person in gone:
+        assert check_certificate(vault.certificate(person), vault.public_keys()) == []
 
 
 def test_nothing_of_a_row_or_a_name_is_in_an_external_vault(lake: Lake, tmp_path: Path) -> None:
