@@ -11,11 +11,12 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError, UndeclaredActionsWarning
 from armnesia.core.identifiers import UserType
+from tests.logs import test_databases, test_names
 from tests.logs.conformance import test_guards
 from tests.logs.conformance.cases import Case
 from tests.logs.conformance.expected import Totals, expected, text_of
 from tests.logs.conformance.sources import Place, Stored
-from tests.logs.conformance.table import GUARDS, TABLE, cells
+from tests.logs.conformance.table import ALL, GUARDS, TABLE, cells
 
 
 @pytest.fixture(scope="session")
@@ -155,4 +156,11 @@ def test_the_table_has_a_cell_for_every_case_and_kind_of_source() -> None:
 
 def test_every_guard_names_cases_and_tests_that_are_there() -> None:
     named = {name for names in GUARDS.values() for name in names}
-    assert {name for name in named if name not in TABLE and not hasattr(test_guards, name)} == set()
+    tests = {*vars(test_guards), *vars(test_names), *vars(test_databases)}
+    assert named - TABLE.keys() - tests == set()
+
+
+def test_what_was_once_right_is_refused_now() -> None:
+    for case in ALL:
+        outcomes = {cell.status for cell in TABLE[case.name].values()}
+        assert not case.once_right or "refused" in outcomes
