@@ -3,9 +3,7 @@
 import math
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import cached_property
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +20,7 @@ from armnesia.logs.keys import KeyColumn
 from armnesia.logs.remarks import EXPERIMENT, propensity_columns, vary
 from armnesia.logs.source import Scan, Source
 from armnesia.logs.statements import Chosen, Tally, Wrong
-from armnesia.logs.values import is_missing, label_text, python_values
+from armnesia.logs.values import label_text, number_of, python_values
 
 _FEEDBACK = {"n_actions", "n_rounds", "action", "reward"}
 """What the feedback of the Open Bandit Pipeline always has."""
@@ -281,9 +279,4 @@ Labels: TypeAlias = tuple[list[str | None], IntArray]
 
 def _number(value: Any) -> float | None:
     """A reward as a float, NaN where it is missing; None for text, and what else is no number."""
-    if isinstance(value, np.bool_ | Decimal | Real):
-        try:
-            return float(value)
-        except OverflowError:  # an integer beyond every float
-            return math.inf
-    return math.nan if is_missing(value) else None
+    return None if isinstance(value, str | bytes) else number_of(value)

@@ -19,7 +19,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.identifiers import LARGEST_EXACT
 from armnesia.core.messages import listed, shown
 from armnesia.logs import refusals
-from armnesia.logs.values import LONGEST_TEXT, NUMERAL, TRUE_OR_FALSE, is_longer, label_text, number_of
+from armnesia.logs.values import LONGEST_TEXT, NUMERAL, TRUE_OR_FALSE, is_unicode, label_text, number_of
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -84,7 +84,7 @@ class Condition:
 
     def _checked(self, value: Any) -> str | float:
         if isinstance(value, str):
-            if is_longer(value, LONGEST_TEXT) or (not value.isascii() and _has_surrogates(value)):
+            if not is_unicode(value) or len(value.encode()) > LONGEST_TEXT:
                 raise InvalidInputError(
                     f"a condition on {self.column!r} must compare with UTF-8 text of at most"
                     f" {LONGEST_TEXT:,} bytes; got {shown(value)}"
@@ -239,7 +239,3 @@ def _bare(text: str, condition: str) -> str | float:
 
 def _quoted(text: str, mark: str) -> str:
     return mark + text.replace(mark, 2 * mark) + mark
-
-
-def _has_surrogates(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)

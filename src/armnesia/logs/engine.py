@@ -21,8 +21,6 @@ import numpy as np
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 
-CHUNK = 50_000
-"""How many rows are read at a time, where they are read one by one."""
 _PIECE = 256
 """How many rows become Python values at a time."""
 _SETTINGS = {
@@ -53,9 +51,6 @@ class Connection(Protocol):
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces, in constant memory."""
-
-    def load(self, extension: str) -> None:
-        """Load an extension, from a wheel or from where DuckDB has installed it."""
 
 
 class DuckDBConnection:
@@ -107,7 +102,7 @@ class DuckDBConnection:
             self.cursor.register(name, frame)
 
     def load(self, extension: str) -> None:
-        """Load an extension."""
+        """Load an extension, from a wheel or from where DuckDB has installed it."""
         with _in_words(self.source):
             _load(self.cursor, extension)
 

@@ -22,8 +22,8 @@ from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, Row
 from armnesia.logs.source import Scan, Source
-from armnesia.logs.sql import Column, by_name, is_unicode
-from armnesia.logs.values import label_text
+from armnesia.logs.sql import Column, by_name
+from armnesia.logs.values import is_unicode, label_text
 
 _PREFIX = "spark:"
 _TYPES = {
@@ -223,9 +223,6 @@ class SparkConnection:
             frames[name] = self._session.createDataFrame(texts, "value string").hint("broadcast")
         values = {name: parameters[name] for name in re.findall(r"\$(\w+)", sql)}
         return self._session.sql(re.sub(r"\$(\w+)", r":\1", sql), args=values, **frames)
-
-    def load(self, extension: str) -> None:
-        """Nothing is loaded into Spark."""
 
 
 def _errors() -> tuple[type[Exception], ...]:

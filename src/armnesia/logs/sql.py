@@ -10,7 +10,7 @@ from armnesia.core.identifiers import LARGEST_EXACT, PLAIN, SHORT_FLOATS_EXACT_B
 from armnesia.core.units import UNIT
 from armnesia.logs import refusals
 from armnesia.logs.conditions import Condition
-from armnesia.logs.values import NUMBER
+from armnesia.logs.values import NUMBER, is_unicode
 
 NUMERIC = "NUMERIC"
 """Of a number without a fixed precision, which comes as text: DuckDB would make a float of it."""
@@ -197,7 +197,7 @@ class Column:
         >>> Column("who", "VARCHAR").among("names", ["bob", "ann"])
         ('who IN (SELECT unnest($names))', ['ann', 'bob'])
         """
-        wanted = sorted(text for text in texts if text.isascii() or is_unicode(text))
+        wanted = sorted(text for text in texts if is_unicode(text))
         compared, type_ = self.text(), None
         if (type_ := self.type if self.type in _READABLE else None) and not self.misleads:
             compared = self.sql
@@ -325,8 +325,3 @@ class NameColumn(Column):
 
 def _trimmed(text: str) -> str:
     return f"trim(BOTH '{_BLANKS}' FROM {text})"
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text can be stored at all: half of a surrogate pair cannot, so no row has it."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)

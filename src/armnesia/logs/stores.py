@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from armnesia.core.errors import InvalidInputError, MissingExtraError
 from armnesia.core.urls import may_hold_password, redacted
-from armnesia.logs.engine import Connection
+from armnesia.logs.engine import DuckDBConnection
 from armnesia.logs.sql import literal
 
 _SCHEMES = ("s3", "s3a", "s3n", "http", "https")
@@ -28,7 +28,7 @@ def is_remote(place: str) -> bool:
     return "://" in place
 
 
-def reach(connection: Connection, place: str) -> None:
+def reach(connection: DuckDBConnection, place: str) -> None:
     """Let a connection read what is at a URL; a path needs nothing."""
     if not is_remote(place):
         return

@@ -169,15 +169,9 @@ def arm_of_text(actions: Sequence[Hashable]) -> dict[str, int]:
     return arm_of
 
 
-def is_longer(text: str | None, most: int = LONGEST_TEXT) -> bool:
-    """Tell whether a text has more than so many bytes in UTF-8.
-
-    >>> is_longer("abcd", 3), is_longer("äöü", 3), is_longer(None, 3)
-    (True, True, False)
-    """
-    if text is None or 4 * len(text) <= most:  # a character has at most four bytes
-        return False
-    return len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most
+def is_unicode(text: str) -> bool:
+    """Whether a text can be stored at all: half of a surrogate pair cannot, so no row has it."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _without_zeros(text: str) -> str:

@@ -111,7 +111,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "test_reading_leaves_no_file_in_the_working_folder_and_installs_nothing",
     ),
 }
-"""What was seen in engines, and the cases or tests (also of test_names.py, test_databases.py) that notice it."""
+"""What was seen in engines, and the cases or tests (of three modules) that notice it."""
 ALL = [*CASES, *FILE_CASES, *LAKE_CASES, *DATABASE_CASES]
 TABLE: dict[str, dict[str, Outcome]] = {
     case.name: {kind: case.outcome_in(kind) for kind in KINDS} for case in ALL
