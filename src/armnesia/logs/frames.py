@@ -99,7 +99,10 @@ def _column(values: Any, name: str) -> Any:
     array = values.to_numpy() if hasattr(values, "to_numpy") else values
     if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "biufM":
         return array
-    listed = [each.item() if isinstance(each, np.generic) else each for each in python_values(values, name)]
+    listed = [
+        each.item() if isinstance(each, np.generic) and each.dtype.kind in "biuf" else each
+        for each in python_values(values, name)
+    ]
     types = {type(each) for each in listed if not is_missing(each)}
     if types in ({bool}, {int}) and not any(map(is_missing, listed)):
         whole = np.array(listed)
