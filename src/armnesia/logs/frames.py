@@ -98,7 +98,8 @@ def _column(values: Any, name: str) -> Any:
     """A column that DuckDB reads as it is: numbers and times of numpy; anything else becomes text."""
     array = values.to_numpy() if hasattr(values, "to_numpy") else values
     if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "biufM":
-        return array
+        whole_seconds = array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in "YMWDhm"
+        return array.astype("datetime64[s]") if whole_seconds else array  # DuckDB has no longer units
     listed = [
         each.item() if isinstance(each, np.generic) and each.dtype.kind in "biuf" else each
         for each in python_values(values, name)
