@@ -24,7 +24,7 @@ from armnesia.vault import Certificate, Configuration, Vault
 from armnesia.vault.operations.erase import ErasureRun, _alone
 from tests.databases import Place
 from tests.promises.driver import Row
-from tests.promises.lakes import Delta, Folder, Lake, Sqlite
+from tests.promises.lakes import Delta, Folder, Lake, Sqlite, arrow
 from tests.promises.test_histories import PEOPLE, rows_of
 from tests.vault.external_vaults import (
     NAMED,
@@ -381,12 +381,11 @@ def test_a_backup_that_is_restored_knows_what_was_erased(
 def test_a_table_that_cannot_be_erased_as_it_is_is_told_at_its_ingest(
     delta: Delta, sqlite_place: Place
 ) -> None:
-    delta.append(ROWS)
-    deltalake.DeltaTable(str(delta.folder)).alter.set_table_properties({"delta.appendOnly": "true"})
+    deltalake.write_deltalake(str(delta.folder), arrow(ROWS), partition_by=["person"])
     with sqlite_place.create(PERMITTED) as vault:
-        with pytest.warns(UserWarning, match=r"but cannot at this one: .*delta\.appendOnly"):
+        with pytest.warns(UserWarning, match="but cannot at this one: .*partitioned by 'person'"):
             ingest(vault, delta)
         head = vault.head
-        with pytest.raises(UnsupportedError, match=r"delta\.appendOnly"):
+        with pytest.raises(UnsupportedError, match="partitioned by 'person'"):
             vault.forget(users=[ANN], erase_at_source=True)
         assert vault.head == head

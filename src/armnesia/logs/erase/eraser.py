@@ -9,15 +9,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnsupportedError
+from armnesia.core.memory import import_sparing
 from armnesia.logs.source import Source
 from armnesia.logs.sql import Column
 from armnesia.logs.statements import Chosen
-
-BLOCKS = "the file system may keep blocks of the old files until they are overwritten"
-"""What remains of any file that was removed or replaced."""
-BACKUPS = "backups and copies of the source keep the rows"
-OTHER_COLUMNS = "names in other columns of rows that stay are not looked for"
 
 
 class Eraser(ABC):
@@ -26,7 +22,11 @@ class Eraser(ABC):
     The people are users or ids as the source's relation gives them: in the normal form, if it has one.
     """
 
-    remains: ClassVar[tuple[str, ...]] = (BLOCKS, BACKUPS, OTHER_COLUMNS)
+    remains: ClassVar[tuple[str, ...]] = (
+        "the file system may keep blocks of the old files until they are overwritten",
+        "backups and copies of the source keep the rows",
+        "names in other columns of rows that stay are not looked for",
+    )
     """What may remain after `purge`: fixed sentences."""
 
     def __init__(self, source: Source) -> None:
@@ -90,6 +90,18 @@ def not_erased(place: str, reason: str) -> InvalidLogError:
     rows of '/logs/a.parquet' cannot be erased: it is a link; give the file itself
     """
     return InvalidLogError(f"rows of {place!r} cannot be erased: {reason}")
+
+
+def load_pyarrow() -> None:
+    """Import pyarrow, by which files are written; say which extra has it.
+
+    >>> load_pyarrow()
+    """
+    import_sparing("pyarrow")
+    try:
+        import pyarrow  # noqa: F401, PLC0415 (an extra)
+    except ImportError as error:
+        raise MissingExtraError.naming("Erasing rows of files and tables in lakes", "erase") from error
 
 
 class Contents(NamedTuple):

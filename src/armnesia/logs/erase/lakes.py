@@ -1,6 +1,5 @@
 """What the erasers of tables in lakes share: one commit deletes, and is taken back if it changed others."""
 
-import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
@@ -8,21 +7,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from armnesia.core.errors import ArmnesiaError, UnsupportedError
-from armnesia.core.files import may_write
-from armnesia.core.memory import giving_back_memory, import_sparing
-from armnesia.logs.erase.eraser import Eraser, contents_of, not_erased, of_each_role, stored_values
+from armnesia.core.errors import ArmnesiaError
+from armnesia.core.memory import giving_back_memory
+from armnesia.logs.erase.eraser import (
+    Eraser,
+    contents_of,
+    load_pyarrow,
+    not_erased,
+    of_each_role,
+    stored_values,
+)
 from armnesia.logs.lakes import LakeSource
-from armnesia.logs.sql import INTEGERS
 from armnesia.logs.statements import Chosen
-from armnesia.logs.stores import is_remote
 
 OTHER_FILES = (
-    "files of the table that are not written again may name people in pages of dictionaries, in columns that"
-    " were dropped, and in metadata"
+    "files of the table that are not written again may name people in their names, in pages of dictionaries,"
+    " in columns that were dropped, and in metadata"
 )
-_COMPARED = {"VARCHAR", "DECIMAL", "DATE", "FLOAT", "DOUBLE", *INTEGERS}
-"""Types of names and ids that the libraries compare as DuckDB does."""
 Opened = TypeVar("Opened", bound=LakeSource)
 
 
@@ -45,31 +46,10 @@ class LakeEraser(Eraser, Generic[Opened]):
         read = {name: getattr(found, name) for name in ("place", "state", "options", "stored")}
         return replace(self._table, **read)
 
-    def refused(self, reason: str) -> UnsupportedError:
-        """Refuse the table."""
-        return UnsupportedError(f"rows of {self.source.location!r} cannot be erased: {reason}")
-
-    def check_folders(self, root: str) -> None:
-        """Refuse a folder on this machine with links, or where this user may not write."""
-        if is_remote(root):
-            return
-        for folder, folders, files in os.walk(root):
-            if any(os.path.islink(os.path.join(folder, name)) for name in (*folders, *files)):
-                raise self.refused("its folder has links, whose targets would keep the rows; move them")
-            if not may_write(folder):
-                raise self.refused("this user may not write to its folders")
-
     def check(self) -> None:
-        """Refuse columns of names that the library could not compare."""
+        """Say first if a library is missing that a deletion needs."""
         super().check()
-        with self.source.connection() as connection:
-            columns = self.source.scan(connection).columns
-        for role in ("user", "id"):
-            name = self.source.columns.named().get(role)
-            if name is not None and columns[name].type not in _COMPARED:
-                raise self.refused(
-                    f"its {role} column {name!r} holds {columns[name].type}; write it as text or integers"
-                )
+        load_pyarrow()
 
     def deleted(self, people: Chosen) -> int:
         """Delete by users, then by ids, each in one commit."""
@@ -103,17 +83,14 @@ class LakeEraser(Eraser, Generic[Opened]):
     @contextmanager
     def in_words(self) -> Iterator[None]:
         """Say in a sentence that the library failed; its own words may quote a name."""
-        import_sparing("pyarrow")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 yield
         except ArmnesiaError:
             raise
-        except BaseException as error:
+        except Exception as error:
             kind = type(error).__name__
-            if not isinstance(error, Exception) and kind != "PanicException":  # of Rust
-                raise
             reason = f"{self.library} failed ({kind})"
             if kind in ("CommitFailedError", "CommitFailedException", "ValidationException"):
                 reason = (

@@ -1,6 +1,5 @@
 """Erasing rows of a database's table: one transaction deletes them, and is rolled back if others changed."""
 
-import os
 import sqlite3
 import urllib.parse
 from abc import abstractmethod
@@ -11,7 +10,6 @@ from hashlib import blake2b
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError, UnsupportedError
-from armnesia.core.files import may_write
 from armnesia.logs.databases import PostgresSource, SQLiteSource
 from armnesia.logs.erase.eraser import Eraser, not_erased, of_each_role, stored_values
 from armnesia.logs.sql import Column, quoted
@@ -27,42 +25,42 @@ class TableEraser(Eraser):
     _name: str
     """Of the table, in SQL."""
 
-    def refused(self, reason: str) -> UnsupportedError:
-        """Refuse the table."""
-        return UnsupportedError(f"rows of {self.source.location!r} cannot be erased: {reason}")
+    def check(self) -> None:
+        """Refuse a view, which may hide rows, and what does not store its own rows."""
+        super().check()
+        if not self._is_table():
+            raise UnsupportedError(
+                f"rows of {self.source.location!r} cannot be erased: it must be a table; it is a view, or its"
+                " rows are elsewhere"
+            )
 
     def deleted(self, people: Chosen) -> int:
-        """Delete by users and by ids in one transaction."""
+        """Delete in one transaction, which is rolled back if other rows are not the same."""
         with self.source.connection() as reading:
             columns = self.source.scan(reading).columns
         given, expected = [], self.find(people)
         for role, each in of_each_role(people):
-            name = self.source.columns.named()[role]
-            given.append((name, columns[name], stored_values(self.source, role, each, self._written)))
-        number = 0
+            column = columns[self.source.columns.named()[role]]
+            given.append((role, column, stored_values(self.source, role, each, self._written)))
         with self._transaction() as connection:
-            for name, column, values in given:
-                is_chosen = self._among(connection, name, column, values)
-                others = self._checksum(connection, f"NOT coalesce({is_chosen}, false)")
-                number += connection.execute(f"DELETE FROM {self._name} WHERE {is_chosen}").rowcount
-                self._run_triggers(connection)
-                if self._checksum(connection, "true") != others:
-                    raise not_erased(
-                        self.source.location,
-                        "a trigger, rule or foreign key of the table changes other rows, or keeps these;"
-                        " nothing was changed",
-                    )
-            if number != expected:  # the database compares values by itself
-                raise not_erased(
-                    self.source.location,
-                    "other rows were found than would be deleted, or some came in meanwhile; nothing was"
-                    " changed; erase again",
-                )
+            is_chosen = " OR ".join(self._among(connection, *each) for each in given)
+            others = self._checksum(connection, f"NOT coalesce({is_chosen}, false)")
+            number = int(connection.execute(f"DELETE FROM {self._name} WHERE {is_chosen}").rowcount)
+            reason = None
+            if self._checksum(connection, "true") != others:
+                reason = "a trigger, rule or foreign key of the table changes other rows, or keeps these"
+            elif number != expected:  # the database compares values by itself
+                reason = "other rows were found than would be deleted, or some came in meanwhile; erase again"
+            if reason is not None:
+                raise not_erased(self.source.location, f"{reason}; nothing was changed")
         return number
 
-    @staticmethod
-    def _run_triggers(connection: Any) -> None:
-        """Let triggers run now that would run when the transaction is committed."""
+    def _quoted(self, role: str) -> str:
+        return quoted(self.source.columns.named()[role])
+
+    @abstractmethod
+    def _is_table(self) -> bool:
+        """Whether it has rows of its own."""
 
     @staticmethod
     @abstractmethod
@@ -74,7 +72,7 @@ class TableEraser(Eraser):
         """Connect, and commit at the end what was done, unless something was raised."""
 
     @abstractmethod
-    def _among(self, connection: Any, name: str, column: Column, values: Sequence[Any]) -> str:
+    def _among(self, connection: Any, role: str, column: Column, values: Sequence[Any]) -> str:
         """Whether a row has one of these values, in SQL; no statement has them."""
 
     @abstractmethod
@@ -96,18 +94,6 @@ class SQLiteEraser(TableEraser):
         super().__init__(source)
         self._path, self._name = source.path, f"main.{quoted(str(source.table))}"
 
-    def check(self) -> None:
-        """Refuse what is no plain table, and files that this user may not change."""
-        super().check()
-        for place in (self._path, os.path.dirname(os.path.realpath(self._path))):
-            if not may_write(place):
-                raise self.refused(f"this user may not write to {place!r}")
-        with self._connected() as connection:
-            sql = "SELECT type, rootpage FROM main.sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
-            ((kind, page),) = connection.execute(sql, (self.source.table,)).fetchall()
-        if kind != "table" or not page:
-            raise self.refused("it must be a table; it is a view or a virtual table")
-
     def purge(self, *, ignore_retention: bool = False) -> datetime | None:
         """Empty the write-ahead log, if the file has one."""
         with self._connected() as connection:
@@ -118,6 +104,11 @@ class SQLiteEraser(TableEraser):
                 " read it: purge again when they have ended"
             )
         return None
+
+    def _is_table(self) -> bool:
+        with self._connected() as connection:  # a virtual table has no page
+            sql = "SELECT 1 FROM main.sqlite_schema WHERE name = ? AND type = 'table' AND rootpage > 0"
+            return connection.execute(sql, (self.source.table,)).fetchone() is not None
 
     @staticmethod
     def _written(column: Column) -> str:
@@ -143,11 +134,11 @@ class SQLiteEraser(TableEraser):
             reason = getattr(error, "sqlite_errorname", type(error).__name__)
             raise not_erased(self.source.location, f"SQLite failed ({reason}); erase again") from None
 
-    def _among(self, connection: sqlite3.Connection, name: str, column: Column, values: Sequence[Any]) -> str:
+    def _among(self, connection: sqlite3.Connection, role: str, column: Column, values: Sequence[Any]) -> str:
         # By the text of each value: a column may hold 7, '7' and 7.0, and a collation takes texts for equal.
-        chosen = frozenset(values)
-        connection.create_function("armnesia_is_chosen", 1, lambda value: label_text(value) in chosen)
-        return f"armnesia_is_chosen({quoted(name)})"
+        chosen, function = frozenset(values), f"armnesia_is_chosen_{role}"
+        connection.create_function(function, 1, lambda value: label_text(value) in chosen)
+        return f"{function}({self._quoted(role)})"
 
     def _checksum(self, connection: sqlite3.Connection, condition: str) -> tuple[int, int]:
         number = total = 0
@@ -162,7 +153,8 @@ class PostgresEraser(TableEraser):
 
     remains = (
         "the write-ahead log of the server, its archive and replicas hold the rows until they are recycled",
-        "samples of the planner may name people until VACUUM FULL pg_statistic",
+        "files of the table and its indexes hold deleted rows until VACUUM lets others take their space",
+        "bounds of partitions may name people, and samples of the planner until VACUUM FULL pg_statistic",
         _OTHER_TABLES,
         *Eraser.remains,
     )
@@ -171,35 +163,10 @@ class PostgresEraser(TableEraser):
         super().__init__(source)
         self._url, self._name = source.url, ".".join(map(quoted, str(source.table).split(".")))
 
-    def check(self) -> None:
-        """Refuse what is no table, bounds of partitions that name people, and missing rights."""
-        super().check()
-        columns = [name for role, name in self.source.columns.named().items() if role in ("user", "id")]
-        with self._transaction() as connection:
-            found = connection.execute(_REFUSED, {"table": self._name, "columns": columns}).fetchone()
-        for is_so, reason in zip(found, _REASONS, strict=True):
-            if is_so:
-                raise self.refused(reason)
-
-    def purge(self, *, ignore_retention: bool = False) -> datetime | None:
-        """Write the table and its parts again, without the space of deleted rows."""
+    def _is_table(self) -> bool:
         with self._connected() as connection:
-            connection.autocommit = True
-            ((now,),) = connection.execute("SELECT pg_current_xact_id()::xid::text").fetchall()
-            before = connection.execute(_PARTS, (self._name,)).fetchall()
-            for _, name in before:
-                connection.execute(f"VACUUM (FULL) {name}")
-            connection.execute(f"ANALYZE {self._name}")
-            after = connection.execute(_PARTS, (self._name,)).fetchall()
-            ((viewers,),) = connection.execute(_OLDER_VIEWS, (now,)).fetchall()
-        reason = None
-        if set(before) & set(after):
-            reason = "it, or a part of it, was not written again, which its owner can do (VACUUM FULL)"
-        elif viewers:
-            reason = "other transactions may still see them; purge again when they have ended"
-        if reason is not None:
-            raise InvalidLogError(f"files of {self.source.location!r} still hold deleted rows: {reason}")
-        return None
+            sql = "SELECT relkind IN ('r', 'p') FROM pg_class WHERE oid = %s::regclass"
+            return bool(connection.execute(sql, (self._name,)).fetchone()[0])
 
     @staticmethod
     def _written(column: Column) -> str:
@@ -212,6 +179,8 @@ class PostgresEraser(TableEraser):
         with self._connected() as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             with connection.transaction():
+                # Policies that would hide rows from this role are an error then.
+                connection.execute("SET LOCAL row_security = off")
                 yield connection
 
     @contextmanager
@@ -229,72 +198,22 @@ class PostgresEraser(TableEraser):
                 reason = "another writer was faster; erase again"
             raise not_erased(self.source.location, reason) from None
 
-    @staticmethod
-    def _run_triggers(connection: Any) -> None:
-        for _ in range(3):  # a trigger may defer again what its own changes set off
-            connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
-
-    def _among(self, connection: Any, name: str, column: Column, values: Sequence[Any]) -> str:
-        kept = quoted(name)
+    def _among(self, connection: Any, role: str, column: Column, values: Sequence[Any]) -> str:
+        kept, table = self._quoted(role), f"armnesia_chosen_{role}"
         if column.type == "VARCHAR":  # by bytes: a collation may take two names for equal
             kept += '::text COLLATE "C"'
-        connection.execute("DROP TABLE IF EXISTS pg_temp.armnesia_names")
         connection.execute(
-            f"CREATE TEMPORARY TABLE armnesia_names ON COMMIT DROP AS SELECT {kept} AS name"
+            f"CREATE TEMPORARY TABLE {table} ON COMMIT DROP AS SELECT {kept} AS name"
             f" FROM {self._name} WITH NO DATA"
         )
-        with connection.cursor() as cursor, cursor.copy("COPY pg_temp.armnesia_names FROM STDIN") as copy:
+        with connection.cursor() as cursor, cursor.copy(f"COPY pg_temp.{table} FROM STDIN") as copy:
             for value in values:
                 copy.write_row((value,))
-        return f"{kept} IN (SELECT name FROM pg_temp.armnesia_names)"
+        return f"{kept} IN (SELECT name FROM pg_temp.{table})"
 
     def _checksum(self, connection: Any, condition: str) -> tuple[int, int]:
+        connection.execute("SET CONSTRAINTS ALL IMMEDIATE")  # deferred triggers run now
         hashed = 'hashtextextended((log.*)::text COLLATE "C", 0)::numeric'
         sql = f"SELECT count(*), coalesce(sum({hashed}), 0) FROM {self._name} AS log WHERE {condition}"
         number, total = connection.execute(sql).fetchone()
         return int(number), int(total)
-
-
-_TREE = """
-WITH RECURSIVE above (oid) AS (
-  SELECT %(table)s::regclass::oid UNION SELECT inhparent FROM pg_inherits JOIN above ON inhrelid = above.oid
-), tree (oid) AS (
-  SELECT oid FROM above UNION SELECT inhrelid FROM pg_inherits JOIN tree ON inhparent = tree.oid
-)"""
-"""A table, those that it is part of, and their parts."""
-_REFUSED = f"""{_TREE}
-SELECT relkind NOT IN ('r', 'p'),
-  EXISTS (SELECT FROM pg_partitioned_table JOIN tree ON tree.oid = partrelid
-    JOIN pg_attribute ON attrelid = partrelid AND attname = ANY (%(columns)s) AND NOT attisdropped
-    WHERE partstrat <> 'h' AND (attnum = ANY (partattrs::int2[]) OR partexprs IS NOT NULL)),
-  NOT has_table_privilege(%(table)s, 'DELETE'),
-  NOT has_database_privilege(current_database(), 'TEMP'),
-  row_security_active(%(table)s::regclass),
-  current_setting('transaction_read_only')::boolean
-FROM pg_class WHERE pg_class.oid = %(table)s::regclass"""
-_REASONS = (
-    "it must be a table; it is a view or a foreign table",
-    "it is partitioned by people, or by an expression, so that bounds of partitions may name people;"
-    " partition it by another column, or by hash",
-    "this role may not delete its rows; GRANT DELETE on the table",
-    "this role may not make temporary tables, by which names are handed over; GRANT TEMP on the database",
-    "policies (row level security) would hide rows from this role; use the owner, or one with BYPASSRLS",
-    "this role is set to read only (default_transaction_read_only)",
-)
-"""What is said where the values of `_REFUSED` are true."""
-_PARTS = """
-WITH RECURSIVE tree (oid) AS (
-  SELECT %s::regclass::oid UNION SELECT inhrelid FROM pg_inherits JOIN tree ON inhparent = tree.oid
-)
-SELECT pg_relation_filenode(tree.oid)::int8, format('%%I.%%I', nspname, relname)
-FROM tree JOIN pg_class ON pg_class.oid = tree.oid JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE relkind <> 'p'"""
-"""The files of a table, of its partitions and of those that inherit from it; VACUUM FULL makes new ones."""
-_OLDER_VIEWS = """
-SELECT count(*) FROM (
-  SELECT greatest(age(backend_xid), CASE WHEN datname IS NULL OR datname = current_database()
-    THEN age(backend_xmin) END) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
-  UNION ALL SELECT age(transaction) FROM pg_prepared_xacts
-  UNION ALL SELECT age(xmin) FROM pg_replication_slots) AS view (age)
-WHERE age > age(%s::xid)"""
-"""How many transactions, prepared ones and standbys can still see rows, so that VACUUM FULL keeps them."""

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from armnesia.core.errors import (
@@ -161,8 +161,8 @@ class ErasureRun:
             self.deleted.append(RowsAtSource(each.number, each.name, number))
         through = 0 if last is None else last["through"]
         is_due = number > 0 or each.left_out or any(request > through for request in self.requests)
-        if last is None and not is_due:
-            return
+        if not is_due and (last is None or last["state"] == SourceState.PURGED or self.waits(last)):
+            return  # nothing is left to do
         due, state = None, SourceState.UNTOUCHED if last is None else SourceState(last["state"])
         if self.purge:
             due = eraser.purge(ignore_retention=self.ignore_retention)
@@ -172,6 +172,13 @@ class ErasureRun:
         if due is None and state is SourceState.LOGICALLY_DELETED and last is not None and last["due"]:
             due = datetime.fromisoformat(last["due"])  # what an earlier erasure has left is still there
         self.erased[each.number] = (state, due, eraser.remains)
+
+    def waits(self, last: Mapping[str, Any]) -> bool:
+        """Whether a purge would find that the retention of the source is not over."""
+        due = last["due"]
+        return (
+            due is not None and not self.ignore_retention and datetime.fromisoformat(due) > datetime.now(UTC)
+        )
 
     def record(self) -> None:
         """Count the sources as they are now; note in the ledger how far each is."""
