@@ -154,7 +154,7 @@ def test_a_delta_table_whose_log_would_name_people_is_refused(delta: DeltaStore)
 
 def test_what_deltalake_does_not_write_is_told(delta: DeltaStore) -> None:
     delta.write(made_rows(1), configuration={"delta.appendOnly": "true"})
-    with pytest.raises(InvalidLogError, match="deltalake cannot write such a table"):
+    with pytest.raises(InvalidLogError, match="CommitFailedError"):
         delta.eraser().delete(BOB)
     assert sorted(delta.rows(), key=key) == without(made_rows(1))
 

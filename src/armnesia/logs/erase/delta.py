@@ -13,14 +13,14 @@ from typing import Any
 from armnesia.core.errors import UnsupportedError
 from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.erase.lakes import OTHER_FILES, LakeEraser
-from armnesia.logs.lakes import DeltaSource, _delta_table
+from armnesia.logs.lakes import LakeSource, _delta_table
 from armnesia.logs.sql import quoted
 
 _OWN_FILES = re.compile(r"(?!_delta_log/).*\.(parquet|crc)")
 """What a vacuum may remove: data, files of changes, check-sums; no deletion vectors, which are in use."""
 
 
-class DeltaEraser(LakeEraser[DeltaSource]):
+class DeltaEraser(LakeEraser):
     """A Delta table in a folder or an object store."""
 
     library = "deltalake"
@@ -45,8 +45,8 @@ class DeltaEraser(LakeEraser[DeltaSource]):
                 )
 
     def commit(
-        self, source: DeltaSource, column: str, values: Collection[Any]
-    ) -> tuple[DeltaSource, DeltaSource]:
+        self, source: LakeSource, column: str, values: Collection[Any]
+    ) -> tuple[LakeSource, LakeSource]:
         """Merge with a table of names."""
         import pyarrow  # noqa: PLC0415 (an extra)
 
@@ -64,7 +64,7 @@ class DeltaEraser(LakeEraser[DeltaSource]):
         after = int(table.version())
         return _at(source, after - 1), _at(source, after)
 
-    def take_back(self, before: DeltaSource) -> None:
+    def take_back(self, before: LakeSource) -> None:
         """Restore the version before."""
         _opened(before).restore(int(before.state["version"]))
 
@@ -86,11 +86,11 @@ class DeltaEraser(LakeEraser[DeltaSource]):
             return None if ignore_retention else _due(table)
 
 
-def _opened(source: DeltaSource) -> Any:
+def _opened(source: LakeSource) -> Any:
     return _delta_table(source.location, source.place)
 
 
-def _at(source: DeltaSource, version: int) -> DeltaSource:
+def _at(source: LakeSource, version: int) -> LakeSource:
     state = {**source.state, "version": version}
     return replace(source, state=state, options=f", version = {version}")
 

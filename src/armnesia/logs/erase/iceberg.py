@@ -13,13 +13,14 @@ from typing import Any
 from armnesia.core.errors import UnsupportedError
 from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.erase.lakes import OTHER_FILES, LakeEraser
-from armnesia.logs.lakes import METADATA_FILE, IcebergSource, _iceberg_table, _local
+from armnesia.logs.lakes import METADATA_FILE, LakeSource, _iceberg_table, _local
 
 _AGE, _FEWEST = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
+_USUAL = {"gc.enabled": "true"}
 _FIVE_DAYS = timedelta(days=5) // timedelta(milliseconds=1)
 
 
-class IcebergEraser(LakeEraser[IcebergSource]):
+class IcebergEraser(LakeEraser):
     """An Iceberg table of a catalog."""
 
     library = "pyiceberg"
@@ -47,8 +48,8 @@ class IcebergEraser(LakeEraser[IcebergSource]):
             raise UnsupportedError(f"rows of {self.source.location!r} cannot be erased: {reason}")
 
     def commit(
-        self, source: IcebergSource, column: str, values: Collection[Any]
-    ) -> tuple[IcebergSource, IcebergSource]:
+        self, source: LakeSource, column: str, values: Collection[Any]
+    ) -> tuple[LakeSource, LakeSource]:
         """Delete by names, which no file of the table's metadata then has."""
         from pyiceberg import expressions  # noqa: PLC0415 (an extra)
 
@@ -59,7 +60,7 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         before = table.metadata.metadata_log[-1].metadata_file
         return self.at(f"iceberg:{_local(before)}"), self.at(f"iceberg:{_local(table.metadata_location)}")
 
-    def take_back(self, before: IcebergSource) -> None:
+    def take_back(self, before: LakeSource) -> None:
         """Roll back to the snapshot before."""
         table = _iceberg_table(self.source.location)
         table.manage_snapshots().rollback_to_snapshot(before.state["snapshot"]).commit()
@@ -68,29 +69,27 @@ class IcebergEraser(LakeEraser[IcebergSource]):
         """Let old snapshots expire, and remove the files that only expired ones have."""
         with self.in_words():
             table = _iceberg_table(self.source.location)
-            self._check_removal(table, ignore_retention=ignore_retention)
-            declared = 0 if ignore_retention else int(table.properties.get(_AGE, _FIVE_DAYS))
-            age = timedelta(milliseconds=declared)
+            usual_values = _USUAL if ignore_retention else _USUAL | {_FEWEST: "1"}
+            for name, usual in usual_values.items():
+                declared = str(table.properties.get(name, usual))
+                if declared.lower() != usual:
+                    raise UnsupportedError(
+                        f"files of {self.source.location!r} cannot be removed: the table declares {name} ="
+                        f" {declared}, so that they may be needed for ever"
+                    )
+            age = timedelta(0)
+            if not ignore_retention:
+                age = timedelta(milliseconds=int(table.properties.get(_AGE, _FIVE_DAYS)))
             until = datetime.now(UTC) - age
             _drop_deleted_entries(table)
             old = [each.snapshot_id for each in _earlier(table) if _moment(each) <= until]
             if old:
                 table.maintenance.expire_snapshots().by_ids(old).commit()
             _remove_files(table)
-            waiting = [
-                _moment(each) + age for each in _earlier(table) if _moment(each) <= _last_change(table)
-            ]
-            return max(waiting, default=None)
-
-    def _check_removal(self, table: Any, *, ignore_retention: bool) -> None:
-        """Refuse to remove what the table declares to be needed."""
-        reason = None
-        if table.properties.get("gc.enabled", "true").lower() == "false":
-            reason = "it declares gc.enabled=false, as tables do that share files with others"
-        elif not ignore_retention and str(table.properties.get(_FEWEST, 1)) != "1":
-            reason = f"it declares {_FEWEST}, so that snapshots may stay for ever; ignore retention"
-        if reason is not None:
-            raise UnsupportedError(f"files of {self.source.location!r} cannot be removed: {reason}")
+            changed = _last_change(table)
+            return max(
+                (_moment(each) + age for each in _earlier(table) if _moment(each) <= changed), default=None
+            )
 
 
 def _earlier(table: Any) -> list[Any]:

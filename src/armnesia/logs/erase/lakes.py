@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.memory import giving_back_memory
@@ -24,23 +24,22 @@ OTHER_FILES = (
     "files of the table that are not written again may name people in their names, in pages of dictionaries,"
     " in columns that were dropped, and in metadata"
 )
-Opened = TypeVar("Opened", bound=LakeSource)
 
 
-class LakeEraser(Eraser, Generic[Opened]):
+class LakeEraser(Eraser):
     """A table of which every commit makes a version."""
 
     library: ClassVar[str]
 
-    def __init__(self, source: Opened) -> None:
+    def __init__(self, source: LakeSource) -> None:
         super().__init__(source)
         self._table = source
 
-    def now(self) -> Opened:
+    def now(self) -> LakeSource:
         """The table at its last version."""
         return self.at(self.source.location)
 
-    def at(self, location: str) -> Opened:
+    def at(self, location: str) -> LakeSource:
         """The same columns of the version that a location stands for."""
         found = type(self._table).at(location, self.source.columns, None)
         read = {name: getattr(found, name) for name in ("place", "state", "options", "stored")}
@@ -73,11 +72,13 @@ class LakeEraser(Eraser, Generic[Opened]):
         return then.of_people - now.of_people
 
     @abstractmethod
-    def commit(self, source: Opened, column: str, values: Collection[Any]) -> tuple[Opened, Opened]:
+    def commit(
+        self, source: LakeSource, column: str, values: Collection[Any]
+    ) -> tuple[LakeSource, LakeSource]:
         """Delete the rows with these values; the table before and after."""
 
     @abstractmethod
-    def take_back(self, before: Opened) -> None:
+    def take_back(self, before: LakeSource) -> None:
         """Make the version before the present one again."""
 
     @contextmanager
@@ -90,10 +91,7 @@ class LakeEraser(Eraser, Generic[Opened]):
         except ArmnesiaError:
             raise
         except Exception as error:
-            kind = type(error).__name__
-            reason = f"{self.library} failed ({kind})"
-            if kind in ("CommitFailedError", "CommitFailedException", "ValidationException"):
-                reason = (
-                    f"another writer was faster, or {self.library} cannot write such a table; erase again"
-                )
+            reason = (
+                f"{self.library} failed ({type(error).__name__}); if another writer was faster, erase again"
+            )
             raise not_erased(self.source.location, reason) from None

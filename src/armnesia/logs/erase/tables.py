@@ -194,9 +194,7 @@ class PostgresEraser(TableEraser):
                 yield connection
         except psycopg.Error as error:  # whose message may quote a value
             reason = f"PostgreSQL failed ({error.sqlstate or type(error).__name__})"
-            if isinstance(error, psycopg.errors.SerializationFailure):
-                reason = "another writer was faster; erase again"
-            raise not_erased(self.source.location, reason) from None
+            raise not_erased(self.source.location, f"{reason}; erase again") from None
 
     def _among(self, connection: Any, role: str, column: Column, values: Sequence[Any]) -> str:
         kept, table = self._quoted(role), f"armnesia_chosen_{role}"
