@@ -20,6 +20,7 @@ from armnesia.core.errors import (
 from armnesia.logs.erase.delta import DeltaEraser
 from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.erase.parquet import ParquetEraser
+from armnesia.logs.source import Source
 from armnesia.vault import Certificate, Configuration, Vault
 from armnesia.vault.operations.erase import ErasureRun, _alone
 from tests.databases import Place
@@ -86,6 +87,23 @@ def test_a_retention_is_respected_unless_it_is_ignored(delta: Delta, sqlite_plac
         vault.forget(users=[BOB], erase_at_source=True)  # whose old rows are in files again
         assert vault.source_erasures().sources[0].state == "logically deleted"
         assert (state_of(vault, ANN), state_of(vault, BOB)) == ([(1, "purged")], [(1, "logically deleted")])
+
+
+def test_where_nothing_is_left_to_do_no_row_is_read(
+    delta: Delta, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with counted(sqlite_place, delta, ROWS) as vault:
+        vault.forget(users=[ANN], erase_at_source=True, purge=True)
+        head = vault.head
+        with monkeypatch.context() as patched:
+            for owner, name in ((Source, "reading"), (Source, "tallies"), (DeltaEraser, "purge")):
+                patched.setattr(owner, name, raising(AssertionError("rows are read")))
+            vault.erase_at_sources(purge=True)  # what is left waits for the retention
+        assert vault.head == head
+        delta.append([row for row in ROWS if row.person == ANN])
+        vault.erase_at_sources(purge=True)
+        assert_is_plain(vault, without(ROWS, ANN))
+        assert sorted(delta.values()) == sorted(row.values for row in without(ROWS, ANN))
 
 
 @pytest.mark.parametrize(

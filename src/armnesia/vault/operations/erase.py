@@ -82,7 +82,8 @@ def erase_at_sources(
         for each in run.sources:
             with run.noting_failure(each):
                 run.erase(each)
-        run.record()
+        if len(run.as_before) < len(run.sources):
+            run.record()
     found = replace(source_erasures(connection), deleted=tuple(run.deleted))
     if run.failures:
         raise run.combined(found)
@@ -120,6 +121,8 @@ class ErasureRun:
     erased: dict[int, tuple[SourceState, datetime | None, tuple[str, ...]]] = field(default_factory=dict)
     """How far each source is now, from when on the rest may go, and what remains."""
     deleted: list[RowsAtSource] = field(default_factory=list)
+    as_before: set[int] = field(default_factory=set)
+    """The sources where nothing is left to do, and which are as they were counted."""
     failures: dict[int, ArmnesiaError | OSError] = field(default_factory=dict)
 
     @classmethod
@@ -154,15 +157,20 @@ class ErasureRun:
 
     def erase(self, each: CountedSource) -> None:
         """Delete rows at one source, and purge what still holds them."""
-        eraser = _eraser(each, self.counter.configuration)
-        people, last = self.people_at(eraser), self.last.get(each.number)
+        eraser, last = _eraser(each, self.counter.configuration), self.last.get(each.number)
+        through = 0 if last is None else last["through"]
+        is_due = each.left_out or any(request > through for request in self.requests)
+        is_done = last is None or last["state"] == SourceState.PURGED or self.waits(last)
+        if is_done and not is_due and each.is_as_counted(eraser.source):
+            self.as_before.add(each.number)
+            return
+        people = self.people_at(eraser)
         number = eraser.delete(people) if any(people) else 0
         if number:
             self.deleted.append(RowsAtSource(each.number, each.name, number))
-        through = 0 if last is None else last["through"]
-        is_due = number > 0 or each.left_out or any(request > through for request in self.requests)
-        if not is_due and (last is None or last["state"] == SourceState.PURGED or self.waits(last)):
-            return  # nothing is left to do
+        is_due = is_due or number > 0
+        if is_done and not is_due:
+            return
         due, state = None, SourceState.UNTOUCHED if last is None else SourceState(last["state"])
         if self.purge:
             due = eraser.purge(ignore_retention=self.ignore_retention)
@@ -175,10 +183,9 @@ class ErasureRun:
 
     def waits(self, last: Mapping[str, Any]) -> bool:
         """Whether a purge would find that the retention of the source is not over."""
-        due = last["due"]
-        return (
-            due is not None and not self.ignore_retention and datetime.fromisoformat(due) > datetime.now(UTC)
-        )
+        if last["due"] is None or self.ignore_retention:
+            return False
+        return datetime.fromisoformat(last["due"]) > datetime.now(UTC)
 
     def record(self) -> None:
         """Count the sources as they are now; note in the ledger how far each is."""
