@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -108,6 +109,39 @@ def test_a_new_file_is_like_the_old_one(parquet: ParquetStore) -> None:
     assert parquet.files_with(PEOPLE[1]) == 0
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["gen_random_uuid()", "1::utinyint", "1.50::decimal(9, 2)", "'1'::json", "[{'x': [1]}]"],
+)
+def test_types_are_the_same_for_other_readers(value: str, parquet: ParquetStore) -> None:
+    path = parquet.folder / "0.parquet"
+    people = ", ".join(f"('{name}')" for name in PEOPLE)
+    sql = f"SELECT who AS user, 'A' AS action, 1 AS reward, {value} AS other FROM (VALUES {people}) AS _(who)"
+    duckdb.sql(sql).write_parquet(str(path))
+    described, schema = duckdb.sql(f"DESCRIBE FROM '{path}'").fetchall(), pq.read_schema(path)
+    assert parquet.eraser(id=None).delete(BOB) == 1
+    assert duckdb.sql(f"DESCRIBE FROM '{path}'").fetchall() == described
+    assert pq.read_schema(path).equals(schema, check_metadata=True)
+
+
+def test_moments_of_spark_stay_as_spark_reads_them(parquet: ParquetStore) -> None:
+    path = parquet.folder / "0.parquet"
+    rows = arrow(made_rows(1)).append_column("at", pa.array([0] * 12, pa.timestamp("ns")))
+    pq.write_table(rows, path, use_deprecated_int96_timestamps=True)
+    assert parquet.eraser().delete(BOB) == 3
+    assert pq.ParquetFile(path).schema.column(5).physical_type == "INT96"
+
+
+def test_a_type_that_would_become_another_is_refused(parquet: ParquetStore) -> None:
+    path = parquet.folder / "0.parquet"
+    sql = f"SELECT '{PEOPLE[1]}' AS user, 'A' AS action, 1 AS reward, '10:00:00+02'::timetz AS other"
+    duckdb.sql(sql).write_parquet(str(path))
+    state = parquet.state()
+    with pytest.raises(InvalidLogError, match="would write its columns with other types"):
+        parquet.eraser(id=None).delete(BOB)
+    assert parquet.state() == state
+
+
 def test_a_file_of_which_no_row_stays_keeps_its_columns(parquet: ParquetStore) -> None:
     parquet.append([row for row in made_rows(1) if row[0] == PEOPLE[1]])
     parquet.append(made_rows(2))
@@ -140,9 +174,11 @@ def test_old_files_of_a_delta_table_stay_as_long_as_it_declares(delta: DeltaStor
     due = eraser.purge()
     assert due is not None
     assert timedelta(days=6) < due - now < timedelta(days=8)
+    delta.append(without(made_rows(3), PEOPLE[1]))
+    assert eraser.purge() == due, "what was only added holds no deleted rows"
     assert len(deltalake.DeltaTable(delta.folder / "clicks", version=1).to_pyarrow_table()) == 24
     assert eraser.purge(ignore_retention=True) is None
-    assert len(list((delta.folder / "clicks").glob("*.parquet"))) == 1
+    assert len(list((delta.folder / "clicks").glob("*.parquet"))) == 2
 
 
 def test_a_delta_table_whose_log_would_name_people_is_refused(delta: DeltaStore) -> None:
@@ -192,6 +228,8 @@ def test_old_snapshots_stay_as_long_as_the_table_declares(iceberg: IcebergStore)
     due = eraser.purge()
     assert due is not None
     assert timedelta(days=4) < due - now < timedelta(days=6)
+    iceberg.append(without(made_rows(3), PEOPLE[1]))
+    assert eraser.purge() == due, "what was only added holds no deleted rows"
     assert len(iceberg.opened.scan(snapshot_id=first).to_arrow()) == 12
     with iceberg.opened.transaction() as transaction:
         transaction.set_properties({"history.expire.max-snapshot-age-ms": "0"})

@@ -7,7 +7,7 @@ is planned or stored. A new kind of source has one subclass with `deleted` and, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnsupportedError
 from armnesia.core.memory import import_sparing
@@ -104,21 +104,13 @@ def load_pyarrow() -> None:
         raise MissingExtraError.naming("Erasing rows of files and tables in lakes", "erase") from error
 
 
-class Contents(NamedTuple):
-    """The rows of a source, of some people and of all others."""
-
-    of_people: int
-    others: tuple[int, int]
-    """Their number, and a check-sum of all their columns, in any order."""
-
-
-def contents_of(source: Source, people: Chosen) -> Contents:
-    """Count the rows of a source, and add their digests up.
+def contents_of(source: Source, people: Chosen) -> tuple[int, tuple[int, int]]:
+    """The number of rows of these people, and that of all others, with a check-sum of all their columns.
 
     >>> from armnesia.logs.source import open_source
     >>> source = open_source({"action": ["A", "A"], "reward": [1, 0], "user": ["7", "70"]})
-    >>> contents_of(source, Chosen(users=["7"])).others[0]
-    1
+    >>> contents_of(source, Chosen(users=["7"]))
+    (1, (1, ...))
     """
     with source.connection() as connection:
         relation = source.relation(connection, {"log_digest": "hash(*COLUMNS(*))"})
@@ -129,7 +121,7 @@ def contents_of(source: Source, people: Chosen) -> Contents:
             f" FROM (SELECT log_digest, coalesce({is_chosen}, false) AS is_chosen FROM {relation.table})"
         )
         ((of_people, others, digest),) = connection.rows(sql, {**relation.parameters, **parameters})
-    return Contents(int(of_people), (int(others), int(digest or 0)))
+    return int(of_people), (int(others), int(digest or 0))
 
 
 def of_each_role(people: Chosen) -> list[tuple[str, Chosen]]:

@@ -61,15 +61,15 @@ class LakeEraser(Eraser):
             return 0
         with self.in_words(), giving_back_memory():
             before, after = self.commit(source, source.columns.named()[role], values)
-        then, now = contents_of(before, people), contents_of(after, people)
-        if then.others != now.others:
+        (then, others), (now, others_now) = contents_of(before, people), contents_of(after, people)
+        if others != others_now:
             is_last = self.now().state == after.state
             if is_last:
                 with self.in_words():
                     self.take_back(before)
             done = "the commit was taken back" if is_last else "others have followed: restore the table"
             raise not_erased(self.source.location, f"the rows of others did not stay the same; {done}")
-        return then.of_people - now.of_people
+        return then - now
 
     @abstractmethod
     def commit(
