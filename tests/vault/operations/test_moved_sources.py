@@ -1,7 +1,10 @@
 """A source that was moved keeps its number; one that was dropped without an erasure is said to have rows."""
 
+import shlex
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from tests.promises.driver import Row
 from tests.promises.lakes import Delta, Folder, Sqlite
 from tests.promises.test_histories import PEOPLE, rows_of
 from tests.vault.external_vaults import NAMED, PERMITTED, READING, counted, ingest, state_of, sums, sums_of
+from tests.vault.raw_vaults import dumped
 
 ANN, BOB = PEOPLE[:2]
 ROWS = rows_of(1, 40)
@@ -71,6 +75,70 @@ def test_tables_are_moved_with_their_files(kind: Any, tmp_path: Path, sqlite_pla
         assert vault.verify().problems == ()
 
 
+def execute(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement)
+
+
+@pytest.mark.parametrize("what", ["folder", "file", "table"])
+def test_what_was_moved_is_not_counted_a_second_time_at_its_new_place(
+    what: str, tmp_path: Path, sqlite_place: Place
+) -> None:
+    log = Folder(tmp_path) if what == "folder" else Sqlite(tmp_path)
+    with counted(sqlite_place, log, ROWS) as vault:
+        (old,), before = vault.status().sources, dumped(vault)
+        place, table = log.source, "clicks"
+        if what == "folder":
+            place = moved(log)  # type: ignore[arg-type]
+        elif what == "file":
+            (log.folder / "log.db").rename(log.folder / "new.db")
+            place = place.replace("log.db", "new.db")
+        else:
+            table = "views"
+            execute(log.folder / "log.db", "ALTER TABLE clicks RENAME TO views")
+        new = place if what == "folder" else f"{place}#{table}"
+        for dry_run in (True, False):
+            with pytest.raises(VaultError) as refused:
+                vault.ingest(
+                    place, table=None if what == "folder" else table, **{**NAMED, "dry_run": dry_run}
+                )
+            assert f"run armnesia rebuild --moved {shlex.join([old.name, new])} ;" in str(refused.value)
+            assert f"run armnesia rebuild --without {shlex.quote(old.name)}" in str(refused.value)
+        assert dumped(vault) == before
+        vault.rebuild(moved=(old.name, new))
+        assert sums(vault) == sums_of(ROWS)
+        assert vault.verify().problems == ()
+
+
+def test_rows_that_were_moved_into_a_new_source_count_once(vault: Vault, log: Folder, tmp_path: Path) -> None:
+    other = rows_of(2, 10)
+    log.append(other)
+    ingest(vault, log)
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    (log.folder / "0.parquet").rename(archive / "0.parquet")
+    for dry_run in (True, False):
+        done = vault.ingest(str(archive), **{**NAMED, "dry_run": dry_run})
+        assert (done.rows, done.added) == (50, 0)
+        assert done.recounted_because is not None and repr(log.source) in done.recounted_because
+    assert sums(vault) == sums_of([*ROWS, *other])
+    assert vault.verify().problems == ()
+
+
+def test_a_place_that_is_counted_already_is_not_where_another_source_was_moved_to(
+    vault: Vault, log: Folder, tmp_path: Path
+) -> None:
+    old, second = log.source, tmp_path / "second"
+    shutil.copytree(log.folder, second)
+    vault.ingest(str(second), **NAMED)
+    moved(log)
+    with pytest.raises(VaultError, match="is counted already.* run armnesia rebuild --without") as refused:
+        vault.rebuild(moved=(old, str(second)))
+    assert str(refused.value).endswith(shlex.quote(old))
+    vault.rebuild(without=[old])
+    assert sums(vault) == sums_of(ROWS)
+
+
 def test_a_place_with_other_rows_or_beside_the_old_one_is_refused(vault: Vault, log: Folder) -> None:
     old, head, folder = log.source, vault.head, log.folder.with_name("copy")
     shutil.copytree(log.folder, folder)
@@ -78,7 +146,8 @@ def test_a_place_with_other_rows_or_beside_the_old_one_is_refused(vault: Vault, 
         vault.rebuild(moved=(old, str(folder)))
     place = moved(log)
     log.append([Row("more", ANN, "A", 4)])
-    for new, match in ((place, "does not have rows that add up"), (f"{place}/no.parquet", "no.parquet")):
+    more = "does not have rows that add up .* by now, run armnesia rebuild --without"
+    for new, match in ((place, more), (f"{place}/no.parquet", "no.parquet")):
         with pytest.raises(ArmnesiaError, match=match):
             vault.rebuild(moved=(old, new))
     with pytest.raises(InvalidInputError, match="the vault has no source 'elsewhere'"):

@@ -4,6 +4,7 @@ Certificates know a source by its number, so that an erasure at the new place co
 forgotten before. The statistics do not change: the new place must have what was counted.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from armnesia.core.errors import ArmnesiaError, VaultError
@@ -30,6 +31,7 @@ def move_source(connection: VaultConnection, old: str, new: str) -> Rebuilt:
             raise unknown_source(old, {each.name: each for each in before})
         _refuse_unmoved(known, state)
         now = known.relocated(new, state.configuration)
+        _refuse_counted(known, now, before)
         refuse_inner([each for each in before if each is not known], now)
         counter = SourceCounter(state.configuration, transaction.keyring, read_suppressed(session))
         update = counter.count_all([now if each is known else each for each in before], "it was moved")
@@ -37,7 +39,8 @@ def move_source(connection: VaultConnection, old: str, new: str) -> Rebuilt:
             raise VaultError(
                 f"{now.name!r} does not have rows that add up with those of the other sources to the"
                 " statistics; nothing was changed: give the place that the source was moved to, as it was"
-                " counted, and run armnesia ingest afterwards for what is new"
+                " counted, and run armnesia ingest afterwards for what is new; if it has other rows by now,"
+                f" run {rebuild_command(known.address)} , and ingest the new place as a new source"
             )
         digests, statements = put_sources(before, update.after, transaction.keyring, state.digests)
         transaction.add(*statements)
@@ -46,6 +49,16 @@ def move_source(connection: VaultConnection, old: str, new: str) -> Rebuilt:
         )
         transaction.store(state, digests=digests)
     return Rebuilt(False, entry.head, moved=(known.name, now.name))
+
+
+def _refuse_counted(known: CountedSource, now: CountedSource, sources: Sequence[CountedSource]) -> None:
+    """Refuse a place that is a source of its own: its rows count there already."""
+    for each in sources:
+        if each is not known and not {*each.parts}.isdisjoint(now.parts):
+            raise VaultError(
+                f"{now.name!r} is counted already, as source {each.name!r}; nothing was changed: to count its"
+                f" rows there only, run {rebuild_command(known.address)}"
+            )
 
 
 def _refuse_unmoved(known: CountedSource, state: State) -> None:

@@ -101,12 +101,21 @@ class CountedSource:
         number: int | str | None = version.get("version", version.get("snapshot"))
         return number
 
-    def opened(self, configuration: Configuration, address: Mapping[str, Any] | None = None) -> Source:
-        """Open the source as it is now, or at another address; say what to do if that cannot be done."""
+    def opened(
+        self,
+        configuration: Configuration,
+        address: Mapping[str, Any] | None = None,
+        *,
+        may_be_at: str = "NEW",
+    ) -> Source:
+        """Open the source as it is now, or at another address; say what to do if that cannot be done.
+
+        `may_be_at` is the place where a source that is gone may be.
+        """
         try:
             source = reopen(address or self.address)
         except ArmnesiaError as error:
-            raise error if address else self._unavailable(error) from None
+            raise error if address else self._unavailable(error, may_be_at) from None
         return source.keyed_by(configuration.key_columns).named_by(configuration.user_type or UserType.TEXT)
 
     def relocated(self, new: str, configuration: Configuration) -> "CountedSource":
@@ -134,12 +143,12 @@ class CountedSource:
             told = str(error) if self.name in str(error) else f"source {self.name!r}: {error}"
             raise UnreadableSourceError(told, self.number) from None
 
-    def _unavailable(self, error: ArmnesiaError) -> SourceError:
+    def _unavailable(self, error: ArmnesiaError, place: str) -> SourceError:
         if isinstance(error, UnknownCatalogError | MissingExtraError):
             return UnreadableSourceError(f"{error}; nothing was changed", self.number)
         return LostSourceError(
             f"{error}; the vault has counted rows of this source: make it readable again, or restore it; if"
-            f" it was moved, run {move_command(self.address, 'NEW')} ; if it no longer exists, run"
+            f" it was moved, run {move_command(self.address, place)} ; if it no longer exists, run"
             f" {rebuild_command(self.address)}",
             self.number,
         )

@@ -44,15 +44,18 @@ class SourceIngest:
             sources = checked_sources(transaction.session, transaction.keyring, state.digests)
             suppressed = SuppressionList.read(transaction).digests
             new_number = next_number(transaction.session, sources)
-        counter = SourceCounter(self._fixed(state).configuration, transaction.keyring, suppressed)
+        configuration = self._fixed(state).configuration
+        counter = SourceCounter(configuration, transaction.keyring, suppressed)
         address = self.source.address()
         known = next((each for each in sources if each.address == address), None)
         if known is not None:
             return dependencies(state), counter.update(sources, {known.number: self.source})
         new = CountedSource(new_number, address, version_of(self.source))
+        # Rows that were moved from a counted source into a new one would count twice: all are looked at.
+        opened = {each.number: each.opened(configuration, may_be_at=new.name) for each in sources}
         refuse_overlaps([*sources, new])
         refuse_inner(sources, new)
-        update = counter.update(sources, {new_number: self.source}, new=new)
+        update = counter.update(sources, {**opened, new_number: self.source}, new=new)
         if self.source.where and not update.rows:
             raise empty_log(self.source.where)
         return dependencies(state), update
