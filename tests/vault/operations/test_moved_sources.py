@@ -120,7 +120,7 @@ def test_rows_that_were_moved_into_a_new_source_count_once(vault: Vault, log: Fo
     for dry_run in (True, False):
         done = vault.ingest(str(archive), **{**NAMED, "dry_run": dry_run})
         assert (done.rows, done.added) == (50, 0)
-        assert done.recounted_because is not None and repr(log.source) in done.recounted_because
+        assert str(done.recounted_because).startswith(f"source {log.source!r}: ")
     assert sums(vault) == sums_of([*ROWS, *other])
     assert vault.verify().problems == ()
 
@@ -132,7 +132,7 @@ def test_a_place_that_is_counted_already_is_not_where_another_source_was_moved_t
     shutil.copytree(log.folder, second)
     vault.ingest(str(second), **NAMED)
     moved(log)
-    with pytest.raises(VaultError, match="is counted already.* run armnesia rebuild --without") as refused:
+    with pytest.raises(VaultError, match=r"is counted already.* run armnesia rebuild --without") as refused:
         vault.rebuild(moved=(old, str(second)))
     assert str(refused.value).endswith(shlex.quote(old))
     vault.rebuild(without=[old])
