@@ -160,7 +160,8 @@ class SQLiteSource(TableSource):
         """The table at sqlite:///FILE."""
         if not location.startswith("sqlite:///") or location == "sqlite:///":
             raise InvalidInputError(f"the URL of an SQLite file must be sqlite:///FILE; got {location!r}")
-        path = os.path.abspath(os.path.expanduser(location.removeprefix("sqlite:///")))
+        # Without links: a vault knows a table by this name, and counts it once.
+        path = os.path.realpath(os.path.expanduser(location.removeprefix("sqlite:///")))
         name = cls._name(option).removeprefix("main.")
         if not os.path.exists(path):
             raise InvalidLogError(f"source {location!r} cannot be read: there is no such file")

@@ -188,6 +188,18 @@ def test_what_was_counted_is_not_counted_by_another_way(vault: Vault, log: Folde
     assert dumped(vault) == before
 
 
+def test_a_link_to_a_database_is_the_database(sqlite_place: Place, tmp_path: Path) -> None:
+    log = Sqlite(tmp_path)
+    with counted(sqlite_place, log, ROWS, READING) as vault:
+        (tmp_path / "link.db").symlink_to(log.folder / "log.db")
+        (tmp_path / "folder").symlink_to(log.folder)
+        for place in ("link.db", "folder/log.db"):
+            done = vault.ingest(f"sqlite:///{tmp_path / place}", table="clicks", **NAMED)
+            assert (done.rows, done.added) == (4, 0)
+        assert [each.name for each in vault.status().sources] == [f"{log.source}#clicks"]
+        assert sums(vault) == sums_of(ROWS)
+
+
 def test_what_cannot_be_looked_up_again_or_names_people_is_refused(place: Place, tmp_path: Path) -> None:
     path = tmp_path / "person=ann" / "log.csv"
     path.parent.mkdir()
