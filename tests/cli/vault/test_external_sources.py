@@ -159,6 +159,19 @@ def test_rows_that_are_gone_are_warned_of(run: Any, log: Path, ingest: tuple[str
     assert run("verify").code == 0
 
 
+def test_rows_that_are_gone_before_a_request_are_warned_of(
+    run: Any, log: Path, ingest: tuple[str, ...]
+) -> None:
+    execute(log, 'DELETE FROM "my clicks" WHERE rowid < 3')
+    done = run("forget", "--user", "bob's")
+    assert "Forgotten: 2 records" in done.out
+    assert "2 rows fewer count now; if they are gone by mistake, put them back" in done.err
+    execute(log, "DELETE FROM \"my clicks\" WHERE who = 'bob''s'")
+    nobody = run("forget", "--user", "cem")
+    assert "All sources were counted again first" in nobody.out
+    assert "gone" not in nobody.err
+
+
 def test_a_deletion_of_forgotten_people_is_not_warned_of(
     run: Any, log: Path, ingest: tuple[str, ...]
 ) -> None:

@@ -15,6 +15,7 @@ from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
 from armnesia.cli.vault.erase import deleted_lines, print_erasures, purge_lines, remains_lines
+from armnesia.cli.vault.ingest import warn_of_gone_rows
 from armnesia.cli.vault.options import (
     IgnoreRetention,
     Purge,
@@ -128,6 +129,7 @@ def forget(
             left = _hints(vault, done, also_held)
             may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
         _warn_of_unknown_ids(done, named)
+        warn_of_gone_rows(done.rows_gone)
         if certificate is not None:
             _save(done, certificate)
         asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))

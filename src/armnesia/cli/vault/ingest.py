@@ -127,13 +127,7 @@ def ingest(
             " --id-column",
             stacklevel=2,
         )
-    if done.added < 0:
-        warnings.warn(
-            f"rows that were counted are gone from the sources: {counted(-done.added, 'row')} fewer"
-            f" {'would count' if dry_run else 'count now'}; if they are gone by mistake, put them back (the"
-            " file, or the rows of the table) and ingest the source again",
-            stacklevel=2,
-        )
+    warn_of_gone_rows(-done.added, dry_run=dry_run)
     print_result(
         done.to_dict(),
         as_json,
@@ -151,6 +145,17 @@ def ingest(
         ),
         *(["Nothing was changed."] if dry_run else []),
     )
+
+
+def warn_of_gone_rows(number: int, *, dry_run: bool = False) -> None:
+    """Warn that the sources of an external vault have fewer rows than were counted."""
+    if number > 0:
+        warnings.warn(
+            f"rows that were counted are gone from the sources: {counted(number, 'row')} fewer"
+            f" {'would count' if dry_run else 'count now'}; if they are gone by mistake, put them back (the"
+            " file, or the rows of the table) and ingest the source again",
+            stacklevel=3,
+        )
 
 
 def _added(done: Ingested, *, replace: bool) -> str:

@@ -283,6 +283,7 @@ def _forgotten(
         fallback_because=deletion.outcome.fallback_because,
         may_be_without_user=deletion.may_be_without_user,
         recounted_because=deletion.recounted_because,
+        rows_gone=deletion.rows_gone,
         successors=answered.before.configuration.successors,
     )
 
@@ -330,6 +331,7 @@ class _Deletion(NamedTuple):
     draft: CertificateDraft
     opening: Mapping[str, Any] | None
     recounted_because: str | None
+    rows_gone: int
 
 
 def _delete_and_store(
@@ -347,6 +349,9 @@ def _delete_and_store(
     records = connection.records
     if lookup is not None:
         lookup = records.current(transaction, target, lookup, exactly=resolved.exactly)
+    update = None if lookup is None else lookup.update
+    because = None if update is None else update.because
+    gone = records.count(transaction.session) - update.n_counted if update is not None and because else 0
     deleted = records.delete(transaction, target, lookup)
     if not resolved.exactly:
         holds = partial(records.keys_held, transaction, target, lookup=lookup)
@@ -365,9 +370,9 @@ def _delete_and_store(
         owners = target.row_keys(transaction.keyring)
         records.confirm_nobody(transaction, [owner for owner in owners if owner not in deleted.held])
     unknown = some_not_held and records.some_without_user(transaction.session, lookup)
-    update = None if lookup is None else lookup.update
-    because = None if update is None else update.because
-    return _Deletion(deleted, request, outcome, unknown, decisions, draft, opening, because)
+    return _Deletion(
+        deleted, request, outcome, unknown, decisions, draft, opening, because, rows_gone=max(0, gone)
+    )
 
 
 def _store(

@@ -65,6 +65,8 @@ class Forgotten:
     """What an erasure with the request has deleted at the sources; None without one."""
     recounted_because: str | None = None
     """Why all sources of an external vault were counted again first; None if they were not."""
+    rows_gone: int = 0
+    """How many fewer rows there were then, of everybody, than before; in no ledger entry and no JSON."""
 
     @property
     def records(self) -> int:
