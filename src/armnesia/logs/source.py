@@ -128,16 +128,18 @@ class Source(ABC):
 
     @property
     def partitions(self) -> frozenset[str]:
-        """Columns that are no part of a row's content: a file may be moved to another folder."""
+        """Columns that are part of a row only where they have a role: files may move to other folders."""
         return frozenset()
 
     def _named(self, available: Collection[str]) -> dict[str, str]:
         """By its role, the name of each column that is read."""
         named = self.columns.named()
+        keys = {f"key_{at}": key.name for at, key in enumerate(self.keys)}
         if self.whole_rows and self.columns.id is None:
-            others = sorted(set(available) - {self.columns.reward} - self.partitions)
+            moved = self.partitions - {*named.values(), *keys.values()}
+            others = sorted(set(available) - {self.columns.reward} - moved)
             named |= {f"other_{at}": name for at, name in enumerate(others)}
-        named |= {f"key_{at}": key.name for at, key in enumerate(self.keys)}
+        named |= keys
         return named | {f"where_{at}": each.column for at, each in enumerate(self.where)}
 
     def typed(self, role: str, name: str, available: Mapping[str, Column]) -> Column:

@@ -357,6 +357,23 @@ FOLDER_CASES = [
         roles=("arm", "reward", "user"),
         kind="partitioned folder",
     ),
+    *(
+        folder_case(
+            f"partitions: the {role} alone tells rows apart",
+            {f"{name}={value}/a.parquet": part() for value in ("A", "B")},
+            holds=with_column(name, "A", "B"),
+            roles=roles,
+            by=by,
+            vault={"forget": "B", "held": 1} if role == "user" else {},
+            added=2,
+            kind="partitioned folder",
+        )
+        for role, name, roles, by in (
+            ("user", "who", ("action", "reward", "who"), ()),
+            ("action", "arm", ("arm", "reward", "user"), ()),
+            ("key", "k", ("action", "reward", "user"), (Key("k", "k"),)),
+        )
+    ),
     folder_case(
         "partitions: marks in names",
         {"k=a%2Fb/a.parquet": part(), "k=50%25 ü/b.parquet": part(user=["bob"])},

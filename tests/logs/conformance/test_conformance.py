@@ -80,7 +80,8 @@ def bring_in(case: Case, kind: str, stored: Stored) -> None:
     user_type = UserType(options.pop("user_type")) if "user_type" in options else None
     person, held = options.pop("forget", None), options.pop("held", 0)
     action, reward, user = case.roles
-    configuration = Configuration(actions=tuple(case.actions or ()), user_type=user_type)
+    keys = tuple(key.text for key in case.by)
+    configuration = Configuration(actions=tuple(case.actions or ()), user_type=user_type, by=keys)
     with (
         tempfile.TemporaryDirectory() as folder,
         Vault.create(f"sqlite:///{folder}/vault.db", configuration) as vault,
