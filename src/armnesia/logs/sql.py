@@ -107,7 +107,8 @@ class Column:
                 f"{what} must hold single values, such as text or numbers; it holds {self.type}"
             )
         if role == "reward" and not self.is_text and self.type not in _NUMBERS:
-            raise InvalidLogError(f"{what} must hold numbers; it holds {self.type}")
+            remedy = f": {refusals.AS_NUMBERS}" if self.type == "VARCHAR" else ""
+            raise InvalidLogError(f"{what} must hold numbers; it holds {self.type}{remedy}")
 
     def text(self) -> str:
         """The text that `label_text` writes; NULL where the value is missing."""
@@ -125,6 +126,8 @@ class Column:
                 f" ELSE CAST({number} AS VARCHAR) END"
             )
         if type_ in ("DECIMAL", NUMERIC):
+            if len(set(re.findall("[0-9]+", self.full_type))) == 1:  # DECIMAL(2,2) is written as .25
+                plain = f"regexp_replace({plain}, '^(-?)[.]', '\\10.')"
             point = f"CASE WHEN contains({plain}, '.') THEN rtrim(rtrim({plain}, '0'), '.') ELSE {plain} END"
             return f"nullif({point}, 'NaN')" if type_ == NUMERIC else point
         if type_ in _MOMENTS:  # not DuckDB's own text, which is in the zone of the machine

@@ -147,6 +147,7 @@ USERS: dict[str, Column] = {
         38, 0, 2**53 - 1, 2**53, 2**53 + 1, 10**20 + 1, 10**20 + 2, postgres="numeric"
     ),
     "decimals": decimals(10, 2, "1.50", "1.5", "2.00", "-0.01", "0.00", "-0.50", None),
+    "decimals below 1": decimals(2, 2, "0.25", "0.00", "-0.50", "0.10", None),
     "decimals of more than 38 digits": decimals(
         50, 2, 10**40 + 1, 10**40 + 2, "0.5", None, postgres="numeric"
     ),
@@ -198,6 +199,7 @@ REWARDS: dict[str, tuple[Column, Range]] = {
         decimals(12, 10, "0.0000000005", "0.0000000015", "0.0000000025", "0.3", "0.9999999995"),
         (0.0, 1.0),
     ),
+    "decimals below 1": (decimals(3, 3, "0.250", "0.000", "-0.999"), (-1.0, 1.0)),
     "decimals of 38 digits": (
         decimals(38, 37, "0.1234567890123456789012345678901234567", "0.0000000005", "0.3", "1"),
         (0.0, 1.0),
@@ -220,6 +222,7 @@ KEYS: dict[str, tuple[Column, Key]] = {
     "integers": (integers(9, 10, 9, 2**53 + 1, 2**53), Key("key", "key")),
     "booleans": (Column([True, False, True, True], pa.bool_()), Key("key", "key")),
     "decimals": (decimals(6, 2, "1.50", "1.5", "2.00", "0.10"), Key("key", "key")),
+    "decimals below 1": (decimals(2, 2, "0.25", "0.00", "-0.50"), Key("key", "key")),
     "dates": (
         Column([dt.date(2026, 1, 31), dt.date(2026, 2, 1), dt.date(1, 1, 1)], pa.date32()),
         Key("key", "key"),
@@ -253,8 +256,10 @@ VISITS = table(
     new=Column([True, False, None, True, False, True, False], pa.bool_()),
     day=texts("2026-01-31", "2026-02-01", "2025-12-31", "2026-01-31", None, "2026-03-01", "2026-02-01"),
     price=decimals(6, 2, "1.50", "1.5", "2.00", "0.10", None, "30.00", "2.00"),
+    share=decimals(2, 2, "0.50", "-0.25", "0.00", "0.10", None, "0.99", "0.10"),
 )
-_PLAIN_VISITS = {name: column for name, column in VISITS.items() if name != "price"}
+_DECIMALS = {"price", "share"}
+_PLAIN_VISITS = {name: column for name, column in VISITS.items() if name not in _DECIMALS}
 CONDITIONS: dict[str, Where] = {
     "= text": Where("country = DE", "country", lambda v: v == "DE"),
     "!= text": Where("country != DE", "country", lambda v: v != "DE"),
@@ -273,6 +278,10 @@ CONDITIONS: dict[str, Where] = {
     "= true": Where("new = true", "new", lambda v: number_of(v) == 1),
     "text of a number": Where("age = '30'", "age", lambda v: text_of(v) == "30"),
     "decimal": Where("price >= 1.5", "price", lambda v: number_of(v) >= 1.5),
+    "decimal below 1": Where("share < 0.1", "share", lambda v: number_of(v) < 0.1),
+    "text of a decimal": Where(
+        "share in ('0', '-0.25', '.1')", "share", lambda v: text_of(v) in ("0", "-0.25")
+    ),
 }
 MARKS = [
     "DE",
@@ -412,7 +421,7 @@ def _cases() -> list[Case]:
         ),
     ]
     for name, where in CONDITIONS.items():
-        rows = VISITS if name == "decimal" else _PLAIN_VISITS
+        rows = VISITS if where.column in _DECIMALS else _PLAIN_VISITS
         found.append(Case(f"where: {name}", rows, where=(where,)))
     found += [Case(f"where: {where.text}", ODD_VALUES, where=(where,)) for where in ODD_CONDITIONS]
     both = (CONDITIONS["= text"], CONDITIONS["< number"])
