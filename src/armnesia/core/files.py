@@ -29,18 +29,6 @@ def stamp_of(path: str | PathLike[str]) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
-def stamp_if_there(path: str | PathLike[str]) -> Stamp | None:
-    """The same; None if the file is not there, or cannot be asked.
-
-    >>> stamp_if_there("no-such-file") is None
-    True
-    """
-    try:
-        return stamp_of(path)
-    except OSError:
-        return None
-
-
 def open_plain(path: str | PathLike[str]) -> BinaryIO:
     """Open a plain file for reading; a folder, a device or a pipe raises an OSError.
 
