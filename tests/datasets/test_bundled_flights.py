@@ -49,6 +49,7 @@ def test_the_files_are_small() -> None:
     assert flights_path().stat().st_size < 200_000
 
 
+@pytest.mark.slow
 def test_the_script_makes_the_same_files_again() -> None:
     make = runpy.run_path(str(SCRIPT))
     try:

@@ -63,6 +63,7 @@ def run(scratch: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_they_work_everywhere(scratch: Path) -> None:
     result = run(scratch, ROOT / "tests" / "examples" / "everywhere.py", scratch)
     assert result.returncode == 0, result.stderr
@@ -117,6 +118,7 @@ def test_every_command_that_takes_them_lists_their_parameters(
     assert shown.count("The probability of the old decision; at most δ is used.") == 5
 
 
+@pytest.mark.slow
 def test_the_command_line_has_their_options(scratch: Path) -> None:
     result = command(scratch, *CASE, "--unlearner", "lottery", "--keep", "0.25")
     assert json.loads(result.stdout)["guarantee"]["delta"] == 0.25
@@ -167,6 +169,7 @@ def test_the_paper_s_constants_are_refused_for_another_penalty() -> None:
     assert audit(Gaussian(sensitivity="paper"), learner, statistics, request, budget).holds
 
 
+@pytest.mark.slow
 def test_a_source_of_ones_own_is_a_log_and_comes_into_vaults(scratch: Path, tmp_path: Path) -> None:
     with duckdb.connect(tmp_path / "clicks.db") as file:
         rows = "('A', 1, 7), ('A', 1, 8), ('B', 0, 8)"

@@ -9,6 +9,11 @@ from tests.databases import DATABASES
 from tests.promises.driver import Driven, driven
 from tests.promises.killing import Killer
 
+POSTGRESQL_SLOWLY = pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
+"""For the longest tests: the quick run has them on SQLite."""
+
 
 @pytest.fixture(params=DATABASES)
 def database(request: pytest.FixtureRequest) -> str:

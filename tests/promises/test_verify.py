@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.promises.conftest import POSTGRESQL_SLOWLY
 from tests.promises.driver import Driven, driven
 from tests.promises.test_histories import PEOPLE, rows_of
 
@@ -67,6 +68,7 @@ def _unnoticed(vault: Driven, changes: list[tuple[str, str, Any]]) -> list[str]:
     return unnoticed
 
 
+@POSTGRESQL_SLOWLY
 def test_a_change_of_any_column_of_any_table_is_noticed(tampered: Driven, database: str) -> None:
     cells = [
         (table, column)
@@ -96,6 +98,7 @@ def _missing_and_added(vault: Driven, tables: dict[str, list[str]]) -> list[Any]
     return changes
 
 
+@POSTGRESQL_SLOWLY
 def test_a_missing_or_added_row_of_any_table_is_noticed(tampered: Driven) -> None:
     tables = {table: columns for table, columns in _tables(tampered).items() if table != "token"}
     assert len(tables) >= 5

@@ -96,6 +96,7 @@ def test_a_contradiction_is_refused(run: Any, options: list[str], told: str) -> 
     assert told in refused.err
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -114,7 +114,7 @@ def test_sampled_intervals_cover_rare_losses(k: int, datasets: int) -> None:
     ("unlearner", "learner", "shares", "k"),
     [
         (Rollback(), "lcb", (0.7, 0.2, 0.1), 9),
-        (FrozenRollback(), "kl_lcb", (0.7, 0.15, 0.15), 14),
+        pytest.param(FrozenRollback(), "kl_lcb", (0.7, 0.15, 0.15), 14, marks=pytest.mark.slow),
         pytest.param(Rollback(), "lcb", (0.5, 0.3, 0.2), 9, marks=pytest.mark.slow),
         pytest.param(Adaptive(threshold_scale=9.0), "lcb", (0.5, 0.3, 0.2), 9, marks=pytest.mark.slow),
     ],

@@ -3,6 +3,7 @@
 import os
 import traceback
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from armnesia.vault.state.record_comparison import RecordComparison
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.suppression import RequestHistory
 from armnesia.vault.state.transaction import Transaction
+from tests.quick import quick_only
 from tests.vault.external_machine import ExternalMachine
 from tests.vault.keyed_machine import KeyedMachine
 from tests.vault.living_machine import LivingMachine
@@ -55,8 +57,13 @@ DELETE = ManagedRecords.delete
 HISTORY = RequestHistory.read
 
 
-@pytest.mark.parametrize("mode", ["managed", "external"])
-@pytest.mark.parametrize("kind", [VaultMachine, KeyedMachine, LivingMachine], ids=["one", "many", "living"])
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    quick_only(
+        [(VaultMachine, "managed"), (LivingMachine, "external")],
+        product((VaultMachine, KeyedMachine, LivingMachine), ("managed", "external")),
+    ),
+)
 def test_a_vault_is_what_the_plain_one_is(
     kind: type[RuleBasedStateMachine], database: str, mode: str
 ) -> None:

@@ -17,6 +17,7 @@ MISTAKE = re.compile(r"^\| `(armnesia .*?)` \| `(.*?)`", re.MULTILINE)
 SCHEDULED = re.compile(r"^[\d *]+ cd /srv/vault && (armnesia .*)$", re.MULTILINE)
 
 
+@pytest.mark.slow  # the promises of lakes are the same on every kind of log
 def test_the_page_runs(run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{folder}/catalog.db")
