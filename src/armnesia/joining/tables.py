@@ -15,7 +15,7 @@ from armnesia.logs.engine import PARAMETERS, Connection
 from armnesia.logs.files import FileSource, find_files, stamp_of_file
 from armnesia.logs.refusals import at_rows, repeated_column
 from armnesia.logs.source import Source, source_at
-from armnesia.logs.sql import Column, literal, quoted
+from armnesia.logs.sql import Column, literal, qualified
 from armnesia.logs.statements import Reading, Relation
 
 VALUE_UNIT = 1_000_000_000
@@ -56,7 +56,7 @@ def _json(location: str) -> Source:
     for key in keys:
         alike = [each for each in keys if each.casefold() == key.casefold()]
         fault = repeated_column(key, alike) if alike[1:] else None
-        stored[key] = Column(f"({quoted(key)} ->> '$')", "VARCHAR", is_text=True, fault=fault)
+        stored[key] = Column(f"({qualified(key)} ->> '$')", "VARCHAR", is_text=True, fault=fault)
     types = ", ".join(f"{literal(key)}: 'JSON'" for key, column in stored.items() if column.fault is None)
     rules = "format = 'auto', records = true, auto_detect = false, hive_partitioning = false"
     return replace(found, table_sql=f"read_json($files, {rules}, columns = {{{types}}})", stored=stored)
@@ -90,7 +90,7 @@ class Table:
         selected = ", ".join(f"{column.sql} AS raw_{role}" for role, column in columns.items())
         raw = {role: column.named(f"raw_{role}") for role, column in columns.items()}
         parameters = {**scan.parameters, "paths": paths}
-        relation = Relation(f"(SELECT {selected} FROM {scan.table}) AS log", raw, parameters)
+        relation = Relation(f"(SELECT {selected} FROM {scan.table} AS stored) AS log", raw, parameters)
         reading = Reading(connection, relation, where, (), source.position)
         reading.check_conditions()
         return cls(what, names, where, relation, reading)

@@ -21,7 +21,7 @@ from armnesia.logs.child import ChildConnection, connected_in_child
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection, Row, connected
 from armnesia.logs.source import Scan, Source
-from armnesia.logs.sql import NUMERIC, Column, literal, quoted
+from armnesia.logs.sql import NUMERIC, Column, literal, qualified, quoted
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
@@ -183,7 +183,7 @@ class SQLiteSource(TableSource):
                 row[:2] for row in connection.rows(f"DESCRIBE {self._own_table(connection)}")
             )
         stored = {
-            name: Column(quoted(name), _strict_type(type_, read.get(name, ""))) for name, type_ in declared
+            name: Column(qualified(name), _strict_type(type_, read.get(name, ""))) for name, type_ in declared
         }
         return replace(self, stored=stored)
 

@@ -6,6 +6,7 @@ headers and types are compared, and CSV is read by fixed rules (`csv_text.py`).
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,13 +22,15 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.csv_text import check_csv
 from armnesia.logs.engine import Connection, DuckDBConnection, connected
 from armnesia.logs.source import Scan, Source, Version
-from armnesia.logs.sql import Column, by_name, literal, quoted
+from armnesia.logs.sql import Column, by_name, literal, qualified
 from armnesia.logs.stores import reach
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
 
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_UNCLEAR = re.compile(r"^(null)?$|[=?\\\r\n]", re.IGNORECASE)
+"""In the name of a folder: what DuckDB takes for no value, or for no partition."""
 _MOST_DIGITS = 38
 """Of a decimal that DuckDB has; one with more it reads as a float, and several as one."""
 
@@ -164,7 +167,8 @@ class FileSource(Source):
             f" columns = {{{types}}})"
         )
         columns = by_name(
-            first.names, [Column(f"c{at}", "VARCHAR", is_text=True) for at in range(len(first.names))]
+            first.names,
+            [Column(qualified(f"c{at}"), "VARCHAR", is_text=True) for at in range(len(first.names))],
         )
         return replace(self, table_sql=sql, stored=columns)._with_partitions()
 
@@ -184,7 +188,7 @@ class FileSource(Source):
         stored = [top_columns(fields) for _, fields in schemas]
         columns: dict[str, Column] = {}
         for name, type_, *_ in (row for rows in described for row in rows):
-            columns.setdefault(name, Column(quoted(name), type_, misleads=name in misled))
+            columns.setdefault(name, Column(qualified(name), type_, misleads=name in misled))
         read_as = [{name: str(type_) for name, type_, *_ in rows} for rows in described]
         for name in {each["name"] for fields in stored for each in fields}:
             fault = self._fault(name, stored, read_as, [same[0] for same, _ in schemas])
@@ -248,13 +252,14 @@ class FileSource(Source):
                 fault = InvalidLogError(
                     f"{what} is a column of the files as well, and the two may differ: rename one of them"
                 )
-            elif any(value == "" for each in folders.values() for folder, value in each if folder == name):
+            elif any(_UNCLEAR.search(value) for each in folders.values() for at, value in each if at == name):
                 fault = InvalidLogError(
-                    f"{what} has an empty value, which engines read in different ways: rename the folder"
-                    f" {name}= as {name}={MISSING_PARTITION}, or give it a value"
+                    f"{what} has an empty value, the value null, or one with = ? \\ or a line end in it,"
+                    " which engines read in different ways: rename the folder as"
+                    f" {name}={MISSING_PARTITION} if it is missing, else give it another value"
                 )
             for each in (name, *alike):
-                columns[each] = Column(quoted(each), "VARCHAR", is_text=True, fault=fault)
+                columns[each] = Column(qualified(each), "VARCHAR", is_text=True, fault=fault)
         hive = "hive_partitioning = false"
         if every and len(names) == 1:
             hive = "hive_partitioning = true, hive_types_autocast = false"

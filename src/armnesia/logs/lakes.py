@@ -22,7 +22,7 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection, connected
 from armnesia.logs.files import SCHEMAS, misled_columns, top_columns, type_in_file
 from armnesia.logs.source import Scan, Source, Version
-from armnesia.logs.sql import Column, literal, quoted
+from armnesia.logs.sql import Column, literal, qualified
 from armnesia.logs.stores import is_remote, reach
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ class LakeSource(Source):
         described = connection.rows(f"DESCRIBE SELECT * FROM {self.scan(connection).table}")
         misled = misled_columns(connection, files) if files else set()
         # Files may know a column by another name, so that no column of text is trusted if one misleads.
-        columns = {name: Column(quoted(name), type_, misleads=bool(misled)) for name, type_, *_ in described}
+        columns = {
+            name: Column(qualified(name), type_, misleads=bool(misled)) for name, type_, *_ in described
+        }
         return replace(self, stored=columns)
 
     def _refused(self, reason: str) -> InvalidLogError:

@@ -24,6 +24,7 @@ from armnesia.logs.keys import KeyColumn
 from armnesia.logs.remarks import EXPERIMENT, propensity_columns, vary
 from armnesia.logs.sql import INTEGERS, Column, NameColumn
 from armnesia.logs.statements import Chosen, Reading, Relation, Tally, Wrong
+from armnesia.logs.stores import check_scheme, is_remote
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
@@ -36,7 +37,7 @@ Version = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Scan:
-    """All columns of a source: what they are selected from, in SQL, and each by its name."""
+    """All columns of a source: what they are selected from, as `stored` in SQL, and each by its name."""
 
     table: str
     columns: Mapping[str, Column]
@@ -123,7 +124,7 @@ class Source(ABC):
             for role, name in named.items():
                 if name == self.columns.user and role.startswith(("user", "other_")):
                     typed[role] = NameColumn.of(typed[role], self.user_type)
-        table = f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())}) AS log"
+        table = f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())} AS stored) AS log"
         return Relation(table, typed, scan.parameters)
 
     @property
@@ -306,6 +307,8 @@ def source_at(
     module, name = ("frames", "FrameSource")
     if isinstance(source, str):
         module, name = _KINDS.get(source.partition(":")[0], ("files", "FileSource"))
+        if name == "FileSource" and is_remote(source):
+            check_scheme(source)
         if name in ("FileSource", "SQLiteSource") and may_hold_password(source.partition("://")[2] or source):
             raise InvalidInputError(
                 "source must be the path of CSV or Parquet files, or the URL of a database, and only that of"

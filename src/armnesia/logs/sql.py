@@ -42,6 +42,17 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def qualified(name: str) -> str:
+    """Write the name of a column of a source in SQL.
+
+    By the table's name too: DuckDB takes "user" for its own user where a table has no such column.
+
+    >>> print(qualified("user"))
+    stored."user"
+    """
+    return f"stored.{quoted(name)}"
+
+
 def literal(text: str) -> str:
     """Write a text in SQL, where a statement takes no parameter.
 

@@ -402,6 +402,23 @@ FOLDER_CASES = [
         by=(Key("k", "k"),),
         kind="partitioned folder",
     ),
+    *(
+        folder_case(
+            f"partitions: {value!r} as a value",
+            {f"who={value}/a.parquet": part(), "who=bob/a.parquet": part()},
+            refused("partition 'who'"),
+            roles=("action", "reward", "who"),
+            kind="partitioned folder",
+            once_right="DuckDB takes it for no value, or for no partition",
+        )
+        for value in ("null", "NULL", "a=b", "a?b", "a\\b", "a\nb")
+    ),
+    folder_case(
+        "partitions: odd values that are not read",
+        {"user=null/x=a=b/a.parquet": part().drop_columns(["user"])},
+        roles=("action", "reward", None),
+        kind="partitioned folder",
+    ),
     folder_case(
         "partitions: a column of the files too, read",
         {"user=bob/a.parquet": part()},
