@@ -16,7 +16,7 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtr
 from armnesia.core.urls import without_password
 from armnesia.logs import engine, open_source, read_log, reopen
 from tests.databases import postgres_url
-from tests.logs.conformance.sources import Place, write_sqlite
+from tests.logs.conformance.sources import Place, write_csv, write_sqlite
 
 ROWS: dict[str, list[Any]] = {
     "action": ["A", "B", "A"],
@@ -90,9 +90,17 @@ def test_a_database_without_an_encoding_is_refused(place: Place) -> None:
         place.connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    file = write_csv(tmp_path / "one.csv", {"action": ["A"] * 99, "reward": [1] * 99})
+    with pytest.raises(InvalidLogError, match=r"cannot be read: it is no SQLite database$"):
+        read_log(f"sqlite:///{file}", table="one")
+
+
 def test_what_cannot_be_read_at_a_server(place: Place) -> None:
     missing = urlsplit(postgres_url())._replace(path="/no_such_database").geturl()
-    with pytest.raises(InvalidLogError, match="cannot be read: "):
+    with pytest.raises(
+        InvalidLogError, match=r"does not answer, refuses this user, or has no such database$"
+    ):
         read_log(missing, table="log")
     created(place, "action text", "('A')")
     with pytest.raises(InvalidLogError, match=r"table 'nowhere' is not in 'postgresql://.*'; it has "):
@@ -166,7 +174,7 @@ def test_a_password_is_left_out(url: str, shown: str) -> None:
 def test_no_message_shows_a_password(url: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         read_log(url, table="clicks")
-    assert not any(piece in str(caught.value) for piece in ("s3", "cret"))
+    assert not any(piece in str(caught.value) for piece in ("s3c", "cret"))
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 

@@ -127,7 +127,8 @@ def test_rewards_of_any_numeric_type(rewards: Any) -> None:
 @pytest.mark.parametrize(
     ("reward", "got"),
     [
-        (["1"], "must hold numbers; got '1' at row 1"),
+        (["1"], "must hold numbers; got '1' at row 1: this is text, so convert the column to numbers first"),
+        (["0,5"], "must hold numbers; got '0,5' at row 1: write a decimal point, not a comma"),
         ([1j], "must hold numbers; got 1j at row 1"),
         ([[1]], "must hold numbers; got [1] at row 1"),
         ([pd.NA], "must hold a finite number in every row; got a missing value at row 1"),

@@ -213,10 +213,12 @@ _REASONS = {
     r"No magic bytes|magic|footer|Parquet": "it is damaged, or no Parquet file",
     r"Arrow Type for Decimal": "it has decimals of more than 38 digits; write them as text",
     r"not (yet )?supported|unsupported": "DuckDB does not support a feature of it",
+    r"not a database": "it is no SQLite database",
     r"Failed to (execute|fetch|prepare)": "its server refused the query",
     r"Mismatch Type Error": "a column has values of another type than it is declared with: read a view that"
     " has it as CAST(… AS TEXT), or AS REAL for rewards",
-    r"could not connect|Unable to connect|connection": "its server does not answer, or refuses this user",
+    r"could not connect|Unable to connect|connection": "its server does not answer, refuses this user,"
+    " or has no such database",
     r"does not exist|not found": "it does not exist, or this user may not read it",
 }
 

@@ -1,5 +1,6 @@
 """What a log must satisfy: the sentences of refusals, the same for every kind of source."""
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ Offences = Iterable[tuple[int, Any]]
 """Pairs of a row's position, counted from 1, and the value that is wrong there."""
 _Refusal = TypeVar("_Refusal", bound=InvalidLogError)
 _MOST_SHOWN = 3
+_NUMERAL = re.compile(r"\s*[+-]?\d+([.]\d*)?(e[+-]?\d+)?\s*", re.IGNORECASE)
 _NAMING = {"user", "id"}
 """Roles of columns whose values are in no message, because they name people and records."""
 
@@ -49,7 +51,7 @@ def refused(what: str, rule: str, offences: Offences, remedy: str = "") -> Inval
     reward column 'paid' must hold numbers; got 'x' at row 4 (Fault(role='reward', row=4, rule='must hold
     numbers'),)
     >>> print(refused("user column 'who'", "must hold integers", [(4, "ann")]))
-    user column 'who' must hold integers; got a value of type str at row 4
+    user column 'who' must hold integers; got another value at row 4
     """
     return _placed(InvalidLogError, what, rule, offences, remedy)
 
@@ -67,10 +69,11 @@ class _Unnamed:
     """What a message shows of a value that names somebody."""
 
     def __init__(self, value: Any) -> None:
-        self._type = type(value).__name__
+        # What a source gives of a name is text, whatever type it has there.
+        self._shown = "another value" if isinstance(value, str) else f"a value of type {type(value).__name__}"
 
     def __repr__(self) -> str:
-        return f"a value of type {self._type}"
+        return self._shown
 
 
 def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidLogError:
@@ -139,8 +142,23 @@ def repeated_user_ids(what: str, row: int) -> InvalidLogError:
 
 
 def not_numbers(what: str, offences: Offences) -> InvalidLogError:
-    """Refuse rewards that are not numbers."""
-    return refused(what, "must hold numbers", offences)
+    """Refuse rewards that are not numbers.
+
+    >>> print(not_numbers("reward column 'won'", [(1, "0,5")]))
+    reward column 'won' must hold numbers; got '0,5' at row 1: write a decimal point, not a comma
+    """
+    first = list(islice(offences, _MOST_SHOWN + 1))
+    texts = [value for _, value in first if isinstance(value, str)]
+    remedy = ""
+    if any("," in text and _NUMERAL.fullmatch(text.replace(",", ".", 1)) for text in texts):
+        remedy = ": write a decimal point, not a comma"
+    elif any(map(_NUMERAL.fullmatch, texts)):
+        remedy = f": {AS_NUMBERS}"
+    return refused(what, "must hold numbers", first, remedy)
+
+
+AS_NUMBERS = "this is text, so convert the column to numbers first"
+"""What to do with texts of numbers, which are taken for numbers in CSV files only."""
 
 
 def not_finite(what: str, column: str, offences: Offences) -> InvalidLogError:
@@ -156,11 +174,11 @@ def not_finite(what: str, column: str, offences: Offences) -> InvalidLogError:
 
 def not_integers(what: str, offences: Offences) -> InvalidLogError:
     """Refuse users who are no integers in a vault whose people are named by integers."""
-    rule = (
-        "must hold integers, by which this vault names people, and floats only below 2**53 (2**24 in 32"
-        " bits), from where one may stand for several integers"
+    remedy = (
+        ": init --user-type text makes a vault that names them by text; floats are integers below 2**53"
+        " (2**24 in 32 bits) only, from where one may stand for several"
     )
-    return refused(what, rule, offences)
+    return refused(what, "must hold integers, by which this vault names people", offences, remedy)
 
 
 def outside_range(what: str, offences: Offences, reward_range: tuple[float, float]) -> InvalidLogError:

@@ -28,16 +28,28 @@ def is_remote(place: str) -> bool:
     return "://" in place
 
 
+def check_scheme(place: str) -> None:
+    """Refuse a URL that is not of an object store, and say what to give instead."""
+    scheme = urlsplit(place).scheme
+    if scheme in _SCHEMES:
+        return
+    if scheme == "file":
+        raise InvalidInputError(
+            f"a local file is given by its path, without file://; got {redacted(place)!r}"
+        )
+    raise InvalidInputError(
+        f"a URL must begin with one of {', '.join(f'{each}://' for each in _SCHEMES)} for files, or with"
+        " sqlite:/// or postgresql:// for tables; for other databases see docs/warehouses.md; got"
+        f" {redacted(place)!r}"
+    )
+
+
 def reach(connection: DuckDBConnection, place: str) -> None:
     """Let a connection read what is at a URL; a path needs nothing."""
     if not is_remote(place):
         return
+    check_scheme(place)
     parts = urlsplit(place)
-    if parts.scheme not in _SCHEMES:
-        raise InvalidInputError(
-            f"a URL must begin with one of {', '.join(f'{each}://' for each in _SCHEMES)}; got"
-            f" {redacted(place)!r}"
-        )
     if may_hold_password(f"{parts.netloc}{parts.path}"):
         raise InvalidInputError(
             f"a URL must have no credentials, which belong into the environment; got {redacted(place)!r}"

@@ -49,7 +49,7 @@ def test_the_first_ingest_says_how_people_are_named(run: Any) -> None:
     refused = run("ingest", "names.csv")
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
     assert refused.err.startswith("armnesia: user column 'user' must hold integers, by which this vault")
-    assert refused.err.endswith("; got a value of type str at row 2\n")
+    assert "names people; got another value at row 2: init --user-type text makes a vault" in refused.err
 
 
 def test_a_misspelt_person_is_refused_with_the_spelling_that_is_held(run: Any, logs: Path) -> None:
