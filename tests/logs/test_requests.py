@@ -181,6 +181,16 @@ ONE = {"action": ["A"], "reward": [1]}
         ("sqlite://log.db", {"table": "x"}, "the URL of an SQLite file must be sqlite:///FILE; got"),
         ("log.db", {}, "source 'log.db' is not a file and matches none"),
         (7, {}, "source must be a dataframe, a mapping of columns, the path of CSV or Parquet files, or the"),
+        (
+            "mysql://u:p@h/d",
+            {"table": "x"},
+            "a URL must begin with one of s3://, s3a://, s3n://, http://, https",
+        ),
+        (
+            "file:///logs/log.csv",
+            {},
+            "a local file is given by its path, without file://; got 'file:///logs/l",
+        ),
         (ONE, {"actions": "AB"}, "actions must be a list of labels, in order, such as"),
         (ONE, {"reward_range": (1, 0)}, "reward_range must be finite"),
         (ONE | {"user": ["x", "y"]}, {}, "columns must have the same number of rows; got 1 in action column"),
@@ -193,6 +203,15 @@ ONE = {"action": ["A"], "reward": [1]}
 )
 def test_arguments_that_make_no_sense(source: Any, arguments: dict[str, Any], message: str) -> None:
     assert said(read_log, source, **{"actions": ACTIONS} | arguments).startswith(message)
+
+
+@pytest.mark.parametrize("kind", ["groupby", "series"])
+def test_a_part_of_pandas_that_is_no_dataframe(kind: str) -> None:
+    frame = pd.DataFrame(ONE)
+    source = frame.groupby("action") if kind == "groupby" else frame["reward"]
+    message = said(read_log, source, actions=ACTIONS)
+    assert message.startswith("source must be a dataframe, a mapping of columns,")
+    assert message.endswith(f"; got {type(source).__name__}")
 
 
 def test_a_missing_reward_has_a_remedy_that_works(tmp_path: Path) -> None:

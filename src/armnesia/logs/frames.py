@@ -45,11 +45,12 @@ class FrameSource(Source):
         frame = as_mapping(location)
         if hasattr(frame, "collect"):  # a lazy one of polars
             frame = frame.collect()
+        is_pandas = type(frame).__module__.partition(".")[0] == "pandas"
         if isinstance(frame, Mapping):
             pairs = list(mapped_columns(frame).items())
-        elif type(frame).__module__.partition(".")[0] == "pandas":
+        elif is_pandas and hasattr(frame, "iloc") and hasattr(frame, "columns"):
             pairs = [(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
-        elif hasattr(frame, "__arrow_c_stream__"):
+        elif hasattr(frame, "__arrow_c_stream__") and not is_pandas:
             names = _names_in(frame)
             repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
             if repeated:  # nothing of such a stream can be read
