@@ -175,6 +175,15 @@ def store(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
+def test_a_remote_file_that_has_changed_is_refused(tmp_path: Path, store: str) -> None:
+    pq.write_table(pa.table(CLICKS), tmp_path / "log.parquet")
+    log = read_log(f"{store}/log.parquet", actions=ACTIONS)
+    pq.write_table(pa.table(MORE), tmp_path / "log.parquet")
+    for ask in (log.users, lambda: log.request(user=1)):
+        with pytest.raises(InvalidLogError, match="has changed"):
+            ask()
+
+
 def test_files_are_read_by_http(tmp_path: Path, store: str) -> None:
     pq.write_table(pa.table(CLICKS), tmp_path / "log.parquet")
     (tmp_path / "log.csv").write_text("action,reward,user\nA,1,ann\n")
@@ -182,6 +191,8 @@ def test_files_are_read_by_http(tmp_path: Path, store: str) -> None:
     assert log.statistics() == read_log(tmp_path / "log.parquet", actions=ACTIONS).statistics()
     assert log.request(user=1).counts.tolist() == [1, 0, 1]
     assert log.source.version() is None  # nothing tells whether it has changed
+    with pytest.raises(InvalidInputError, match="no fixed order"):
+        log.request(rows=[1])
     for name, message in (
         ("none.parquet", "cannot be read"),
         ("log.csv", "must be Parquet, or on this mach"),

@@ -88,6 +88,11 @@ class ArraySource(Source):
             return replace(found, declared_actions=tuple(range(int(location["n_actions"]))))
         return found
 
+    @property
+    def holds_still(self) -> bool:
+        """What was read is kept."""
+        return True
+
     def scan(self, connection: Connection) -> Scan:
         """Nothing: DuckDB does not read these columns."""
         raise NotImplementedError

@@ -41,7 +41,6 @@ class TableSource(Source):
     """A table or view of a database."""
 
     option: ClassVar[str] = "table"
-    holds_still: ClassVar[bool] = False
     kind: ClassVar[str]
     """How DuckDB calls this kind of databases."""
 
@@ -89,13 +88,17 @@ class PostgresSource(TableSource):
     """A table on a PostgreSQL server."""
 
     url: str = ""
-    ordered: ClassVar[bool] = False
     kind: ClassVar[str] = "postgres"
 
     @classmethod
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "PostgresSource":
         """The table at the URL of a database."""
         return cls(without_password(location), columns, cls._name(option), url=location)
+
+    @property
+    def ordered(self) -> bool:
+        """Its rows come in any order."""
+        return False
 
     @property
     def _attached(self) -> str:

@@ -130,6 +130,11 @@ class FileSource(Source):
             return None
         return {"files": [[path, *stamp] for path, stamp in zip(self.paths, self.stamps, strict=True)]}
 
+    @property
+    def ordered(self) -> bool:
+        """Not of a remote file, which may be another at each reading."""
+        return not self.remote
+
     def new_since(self, version: Version) -> "FileSource | None":
         """The files that were added, if all others are as they were."""
         before = {path: tuple(stamp) for path, *stamp in version["files"]}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +37,6 @@ class FrameSource(Source):
     """An Arrow stream, or the columns by their places."""
     names: tuple[str, ...] = ()
     """Those of the columns, if they are not the stream's own as DuckDB takes them."""
-    holds_still: ClassVar[bool] = False
 
     @classmethod
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "FrameSource":

@@ -107,7 +107,12 @@ class RecordChoice(ABC):
             )
         if not self.source.ordered:
             raise refusals.no_order()
-        return self.source.tallies(self.reward_range, positions=_checked_rows(rows, self.n_rows))
+        positions = _checked_rows(rows, self.n_rows)
+        if self.source.holds_still:
+            return self.source.tallies(self.reward_range, positions=positions)
+        with self.source.reading() as reading:  # of one snapshot, where there is one
+            self._check_unchanged(reading.tallies(self.reward_range))
+            return reading.tallies(self.reward_range, positions=positions)
 
     def _check_unchanged(self, found: Sequence[Tally]) -> None:
         try:

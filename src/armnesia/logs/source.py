@@ -73,10 +73,6 @@ class Source(ABC):
     """What is told of a source of this kind beside its location: "table" or "delimiter"."""
     position: ClassVar[str] = "row_number() OVER ()"
     """The position of a row in SQL, from 1."""
-    ordered: ClassVar[bool] = True
-    """Whether rows are in the same order at each reading."""
-    holds_still: ClassVar[bool] = True
-    """Whether a second reading finds the same rows, or refuses."""
 
     @classmethod
     @abstractmethod
@@ -100,6 +96,16 @@ class Source(ABC):
     def version(self) -> Version | None:
         """What the source is now; None if nothing tells, so that it has to be counted again each time."""
         return None
+
+    @property
+    def holds_still(self) -> bool:
+        """Whether a second reading finds the same rows, or refuses."""
+        return self.version() is not None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows are in the same order at each reading."""
+        return True
 
     def new_since(self, version: Version) -> "Source | None":
         """The rows that came since a version; None if the source has to be counted again."""

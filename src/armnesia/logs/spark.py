@@ -142,8 +142,6 @@ class SparkSource(Source):
     """A table or view by its name in Spark."""
 
     position: ClassVar[str] = "0"
-    ordered: ClassVar[bool] = False
-    holds_still: ClassVar[bool] = False
 
     @classmethod
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "SparkSource":
@@ -153,6 +151,11 @@ class SparkSource(Source):
                 f"a table of Spark must be named, such as spark:catalog.database.table; got {location!r}"
             )
         return cls(location, columns)
+
+    @property
+    def ordered(self) -> bool:
+        """Its rows come in any order."""
+        return False
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
