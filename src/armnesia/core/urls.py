@@ -72,18 +72,8 @@ def without_schema(url: str) -> tuple[str, str]:
     return _joined(url.partition("?")[0], others), schema
 
 
-def location_of(url: str) -> str:
-    """Show where a database is, in messages about a vault.
-
-    >>> location_of("postgresql://ann:secret@db.example:5433/logs?sslpassword=secret")
-    'postgresql://db.example:5433/logs'
-    """
-    parts = _parts(url, "url")
-    return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def without_password(url: str) -> str:
-    """Remove the password from the URL of a source; refuse a URL that PostgreSQL would misread.
+    """Remove the password from the URL of a source or a vault; refuse a URL that PostgreSQL would misread.
 
     Parameters are written in one way, whatever way they were given: a vault knows a source by this text.
 

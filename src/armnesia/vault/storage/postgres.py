@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armnesia.core.errors import MissingExtraError
-from armnesia.core.urls import DEFAULT_SCHEMA, location_of, without_schema
+from armnesia.core.urls import DEFAULT_SCHEMA, without_password, without_schema
 from armnesia.vault.storage.database import (
     EVERY_ROW,
     IN_USE,
@@ -297,8 +297,9 @@ class PostgresDatabase(Database):
         self._psycopg = psycopg
         self._timeout = timeout
         address, self.schema = without_schema(url)
-        in_schema = "" if self.schema == DEFAULT_SCHEMA else f"?schema={self.schema}"
-        self.location = location_of(address) + in_schema
+        self.location = without_password(address)
+        if self.schema != DEFAULT_SCHEMA:
+            self.location += f"{'&' if '?' in self.location else '?'}schema={self.schema}"
         milliseconds = max(1, int(timeout * 1000))  # 0 would mean to wait forever
         # Temporary tables last: none may stand in for a table of the vault.
         self._search_path = f"{self.schema},pg_temp"
