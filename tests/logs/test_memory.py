@@ -158,6 +158,62 @@ def test_labels_are_single_values_and_known_by_their_text() -> None:
         read_log(action=["A", ["B"]], reward=[0, 1], actions=ACTIONS)
 
 
+BIG = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        pd.Series([BIG, BIG - 1, None], dtype="Int64"),
+        pd.Series([BIG, BIG - 1, None], dtype="int64[pyarrow]"),
+        pd.Series(pd.Categorical([BIG, BIG - 1, None])),
+        pd.Series([BIG, BIG - 1, None], dtype=object),
+        pl.Series([BIG, BIG - 1, None]),
+        pa.array([BIG, BIG - 1, None]),
+        pa.chunked_array([[BIG], [BIG - 1, None]]),
+        np.ma.masked_array([BIG, BIG - 1, 7], mask=[False, False, True]),
+        [np.int64(BIG), BIG - 1, None],
+    ],
+    ids=lambda users: f"{type(users).__module__}.{getattr(users, 'dtype', type(users).__name__)}",
+)
+def test_a_missing_value_makes_no_float_of_an_integer(users: Any) -> None:
+    mapping = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "user": users}
+    found = open_source(mapping).tallies((0, 1), by=["user"])
+    assert {(each.user, each.action) for each in found} == {(str(BIG), "A"), (str(BIG - 1), "B"), (None, "A")}
+    assert read_log(mapping, actions=ACTIONS).users() == {str(BIG - 1): 1, str(BIG): 1}
+    if isinstance(users, pd.Series):
+        frame = pd.DataFrame(mapping)
+        assert read_log(frame, actions=ACTIONS).users() == {str(BIG - 1): 1, str(BIG): 1}
+        assert len(read_log(frame, actions=ACTIONS, where=f"user = '{BIG}'")) == 1
+
+
+@pytest.mark.parametrize("type_", ["boolean", "bool[pyarrow]", object])
+def test_booleans_with_a_missing_value(type_: Any) -> None:
+    flags = pd.Series([True, None, False], dtype=type_)
+    frame = pd.DataFrame({"action": ["A", "B", "B"], "reward": flags, "user": flags})
+    log = read_log(frame, actions=ACTIONS, where="reward is not null")
+    assert log.statistics() == ArmStatistics.from_rewards({"A": [1], "B": [0]})
+    assert log.users() == {"False": 1, "True": 1}
+    with pytest.raises(InvalidLogError, match="got a missing value at row 2"):
+        read_log(frame, actions=ACTIONS)
+
+
+@pytest.mark.parametrize("users", [[[1], [2]], [{1}, {2}], [{1: 2}, 7], [np.array([1, 2]), 7]], ids=str)
+def test_collections_in_a_frame_are_no_labels(users: list[Any]) -> None:
+    frame = pd.DataFrame({"action": ["A", "B"], "reward": [1, 0]})
+    frame["user"] = pd.Series(users, dtype=object)
+    assert len(read_log(frame, actions=ACTIONS, user=None)) == 2
+    for source in (frame, {name: frame[name] for name in frame}):
+        with pytest.raises(InvalidLogError, match="user column 'user' must hold single values, such as"):
+            open_source(source)
+
+
+def test_columns_of_a_mapping_have_one_length() -> None:
+    message = "^columns must have the same number of rows; got 1, 2$"
+    with pytest.raises(InvalidLogError, match=message):
+        open_source({"action": ["A", "B"], "reward": [1, 0], "user": ["ann"]})
+
+
 def test_missing_users_are_no_users() -> None:
     users = [None, float("nan"), pd.NA, pd.NaT, np.float64("nan"), np.datetime64("NaT"), ""]
     log = read_log(action=["A"] * 7, reward=[1] * 7, user=users, actions=["A"])
