@@ -13,7 +13,7 @@ from armnesia.vault.state.external_records import ExternalRecords
 from armnesia.vault.state.source_ingest import SourceIngest
 from tests.databases import Place
 from tests.promises.driver import Row
-from tests.promises.lakes import Folder, Sqlite, arrow
+from tests.promises.lakes import Folder, Sqlite, arrow, make_lake
 from tests.promises.test_histories import rows_of
 from tests.vault.external_vaults import NAMED, READING, counted, ingest, sums, sums_of, without
 from tests.vault.raw_vaults import dumped
@@ -100,7 +100,27 @@ def test_a_file_that_is_altered_unseen_is_found_by_verify(vault: Vault, log: Fol
     write(log, [ROWS[0]._replace(quarters=0), *ROWS[1:]])
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert path.stat().st_size == status.st_size  # which would tell
-    assert any("statistics of action" in problem for problem in vault.verify().problems)
+    first, *others = vault.verify().problems
+    assert first.endswith("in a way that only counting shows: run armnesia rebuild")
+    assert any("statistics of action" in problem for problem in others)
+    assert vault.rebuild().changed
+    assert vault.verify().problems == ()
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_another_version_of_a_table_is_no_problem_and_is_not_compared(
+    kind: str, sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = make_lake(kind, tmp_path, monkeypatch)
+    with counted(sqlite_place, log, ROWS, READING) as vault:
+        log.append([Row("r5", "ann", "A", 4)])
+        found = vault.verify()
+        assert found.problems == ()
+        (note,) = found.notes
+        assert "has another version than when it was counted" in note
+        assert note.endswith(f": run {vault.status().sources[0].ingest_command}")
+        assert ingest(vault, log).added == 1
+        assert vault.verify().notes == ()
 
 
 def test_new_files_are_counted_alone(vault: Vault, log: Folder) -> None:
@@ -245,7 +265,7 @@ def test_a_table_without_a_version_is_counted_each_time(place: Place, tmp_path: 
     with counted(place, log, ROWS, READING) as vault:
         log.append([Row("r5", "ann", "A", 4)])
         (problem, *_) = vault.verify().problems
-        assert "in a way that only counting shows" in problem
+        assert "in a way that only counting shows: to count it before armnesia verify, run" in problem
         with pytest.raises(VaultError, match="has changed since it was counted"):
             vault.preview(users=["ann"])
         assert vault.forget(users=["ann"]).records == 3

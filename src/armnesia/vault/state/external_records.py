@@ -243,9 +243,16 @@ class ExternalRecords(Records):
             source = each.opened(counting.configuration)
             version = version_of(source)
             if version != each.version:
+                before, now = each.version or {}, version or {}
                 if each.version is not None and source.new_since(each.version) is not None:
                     notes.append(
                         f"{where}: there are rows that are not counted yet: run {each.ingest_command}"
+                    )
+                elif "table" in before and before["table"] == now.get("table"):
+                    notes.append(
+                        f"{where} has another version than when it was counted, and until it is counted"
+                        " again the statistics cannot be compared with the sources: run"
+                        f" {each.ingest_command}"
                     )
                 else:
                     problems.append(
@@ -359,12 +366,13 @@ def _changes(transaction: Transaction, update: Update) -> bool:
 
 def _changed_in_place(sources: Sequence[CountedSource]) -> str:
     """Say what differing statistics mean; nothing is held of single sources, so none can be singled out."""
-    unsure = [each for each in sources if each.version is None] or sources
-    where = f"source {unsure[0].name!r}" if len(unsure) == 1 else "a source"
-    return (
-        f"{where} has changed since it was counted, in a way that only counting shows: to count it again, run"
-        f" {unsure[0].ingest_command}"
-    )
+    unsure = [each for each in sources if each.version is None]
+    named = unsure or sources
+    where = f"source {named[0].name!r}" if len(named) == 1 else "a source"
+    told = f"{where} has changed since it was counted, in a way that only counting shows"
+    if unsure:  # rows may just have been added to a table of a database
+        return f"{told}: to count it before armnesia verify, run {unsure[0].ingest_command}"
+    return f"{told}: run armnesia rebuild"
 
 
 def _not_counted() -> VaultError:
