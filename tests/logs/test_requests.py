@@ -123,6 +123,12 @@ def test_rows_that_are_not_read_have_no_position() -> None:
     assert "rows are named by their position in the source" in said(log.request, rows=[1])
 
 
+def test_actions_are_known_by_their_text() -> None:
+    log = read_log({"action": [1, 2], "reward": [1, 0], "user": ["ann", "bob"]}, actions=[1, 2])
+    assert log.users(1.0) == log.users("1") == {"ann": 1}
+    assert said(log.users, True) == "action True is not one of 1, 2"
+
+
 def test_a_log_without_users_knows_nobody() -> None:
     log = read_log(action=["A"], reward=[1], actions=["A"])
     for ask in (lambda: log.request(user="ann"), log.users, lambda: log.by("action")):

@@ -188,7 +188,7 @@ class Log(RecordChoice):
         ({'bob': 2, 'ann': 1}, {'bob': 1})
         """
         self._check_has_users()
-        if action is not None and action not in self.actions:
+        if action is not None and label_text(action) not in map(label_text, self.actions):
             raise InvalidInputError(f"action {action!r} is not one of {listed(self.actions)}")
         found = self.source.tallies(self.reward_range, by=["user"])
         self._check_unchanged(found)
