@@ -53,9 +53,9 @@ def check_csv(path: str, given: str | None, usual: str, compression: str) -> Csv
 def _header(path: str, file: IO[bytes], delimiter: str) -> list[str]:
     file.seek(0)
     lines = (line.decode("utf-8-sig") for line in file)
-    names = next((row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row), [])
+    names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
     if not names:
-        raise _refused(path, "it has no header line")
+        raise _refused(path, "its first line must name its columns, and there is none, or it is empty")
     return names
 
 
