@@ -40,6 +40,20 @@ def created(place: Place, types: str, values: str) -> str:
     return table
 
 
+def test_integers_of_a_view_in_a_column_of_floats_stay_two(tmp_path: Path) -> None:
+    big = 2**53 + 1
+    with closing(sqlite3.connect(tmp_path / "log.db")) as file, file:
+        file.executescript(
+            "CREATE TABLE one (action TEXT, reward REAL, user REAL);INSERT INTO one VALUES ('A', 1, 0.5);"
+            "CREATE TABLE two (action TEXT, reward REAL, user INTEGER);"
+            f"INSERT INTO two VALUES ('A', 1, {big}), ('B', 0.5, {big - 1});"
+            "CREATE VIEW log AS SELECT * FROM one UNION ALL SELECT * FROM two"
+        )
+    log = read_log(f"sqlite:///{tmp_path}/log.db", table="log", actions=["A", "B"])
+    assert log.users() == {"0.5": 1, str(big): 1, str(big - 1): 1}
+    assert log.request(user=big).sums.tolist() == [10**9, 0]
+
+
 @pytest.mark.parametrize(
     "setting",
     [

@@ -131,12 +131,16 @@ class PostgresSource(TableSource):
 
 
 _POSTGRES_COLUMNS = """
-SELECT a.attname::text AS name, coalesce(b.typname, t.typname)::text AS base,
+SELECT a.attname::text AS name,
+  CASE WHEN coalesce(b.oid, t.oid) < 16384 THEN coalesce(b.typname, t.typname)::text END AS base,
   coalesce(b.typcategory, t.typcategory)::text AS category, format_type(a.atttypid, a.atttypmod) AS shown
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype
 WHERE a.attrelid = to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
-"""Name, type and its category, of a domain that of its base, and the type as messages show it."""
+"""Name, type and its category, of a domain that of its base, and the type as messages show it.
+
+From 16384 on types are of users, which may have the name of one of PostgreSQL's own.
+"""
 _POSTGRES_TABLES = """
 SELECT c.relname::text FROM pg_class c WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f')
   AND c.relnamespace = ANY (SELECT n.oid FROM pg_namespace n WHERE n.nspname = ANY (current_schemas(false)))
@@ -175,9 +179,10 @@ class SQLiteSource(TableSource):
 
     def _described(self) -> "SQLiteSource":
         with self.connection() as connection:
-            tables = self._ask(connection, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
-            if (self.table,) not in tables:
-                raise _no_table(self.location, str(self.table), sorted(name for (name,) in tables))
+            sql = "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"
+            tables: dict[str, str] = dict(row[:2] for row in self._ask(connection, sql))
+            if self.table not in tables:
+                raise _no_table(self.location, str(self.table), sorted(tables))
             named = literal(str(self.table))
             declared = self._ask(
                 connection, f"SELECT name, upper(type) FROM pragma_table_xinfo({named}) WHERE hidden <> 1"
@@ -185,10 +190,9 @@ class SQLiteSource(TableSource):
             read: dict[str, str] = dict(
                 row[:2] for row in connection.rows(f"DESCRIBE {self._own_table(connection)}")
             )
-        stored = {
-            name: Column(qualified(name), _strict_type(type_, read.get(name, ""))) for name, type_ in declared
-        }
-        return replace(self, stored=stored)
+        is_view = tables[self.table] == "view"
+        types = {name: _strict_type(type_, read.get(name, ""), is_view=is_view) for name, type_ in declared}
+        return replace(self, stored={name: Column(qualified(name), types[name]) for name in types})
 
     @property
     def _attached(self) -> str:
@@ -210,7 +214,8 @@ class SQLiteSource(TableSource):
         for place, name in enumerate(self.stored):
             kind, text = f"k{place}", f"c{place}"
             number = Column(f"CAST({text} AS DOUBLE)", "DOUBLE").text()
-            bytes_ = Column(f"unhex({text})", "BLOB").text()
+            # The text of bytes as a label; as a reward they must be no number.
+            bytes_ = "'bytes'" if name == self.columns.reward else Column(f"unhex({text})", "BLOB").text()
             label = f"CASE {kind} WHEN 'real' THEN {number} WHEN 'blob' THEN {bytes_} ELSE {text} END"
             columns[name] = Column(label, "VARCHAR", is_text=True)
             at_server[label] = _WRITTEN.format(column=quoted(name), kind=kind, text=text)
@@ -244,13 +249,15 @@ _DECLARED = {"BIGINT": "INT", "VARCHAR": "CHAR|CLOB|TEXT", "DOUBLE": "REAL|FLOA|
 """What SQLite itself looks for in a declaration, by the type that DuckDB reads then."""
 
 
-def _strict_type(declared: str, read: str) -> str:
+def _strict_type(declared: str, read: str, *, is_view: bool = False) -> str:
     """The type of a column whose values DuckDB reads as they are, or refuses; "" for others.
+
+    A table has no integers in a column REAL, because SQLite makes floats of them; a view may have some.
 
     >>> _strict_type("VARCHAR(9)", "VARCHAR"), _strict_type("NUMERIC", "DOUBLE"), _strict_type("", "BLOB")
     ('VARCHAR', 'DECIMAL', '')
     """
-    if re.search(_DECLARED.get(read, "(?!)"), declared):
+    if re.search(_DECLARED.get(read, "(?!)"), declared) and not (is_view and read == "DOUBLE"):
         return read
     return _ROUNDED if read == "DOUBLE" else ""
 

@@ -118,6 +118,7 @@ SQLITE_CASES = [
     ),
     in_sqlite("a reward of text among numbers", TABLE, [*PLAIN, ("A", "0.5", "ann")]),
     in_sqlite("a reward of bytes", TABLE, [*PLAIN, ("A", b"\x01", "ann")], refused("reward")),
+    in_sqlite("a reward of bytes that are a digit", TABLE, [*PLAIN, ("A", b"1", "ann")], refused("reward")),
     in_sqlite(
         "a view", TABLE + ";CREATE VIEW seen AS SELECT * FROM log WHERE reward > 0", PLAIN, read="seen"
     ),
@@ -260,6 +261,13 @@ POSTGRES_CASES = [
         typed("{schema}.mood_{number}"),
         users("sad", "ok"),
         before="CREATE TYPE {schema}.mood_{number} AS ENUM ('sad', 'ok')",
+    ),
+    in_postgres(
+        "an enumeration with the name of a number",
+        typed(reward="{schema}.numeric"),
+        rewards("0.5"),
+        refused("must hold numbers"),
+        before="CREATE TYPE {schema}.numeric AS ENUM ('0.5', '1')",
     ),
     in_postgres(
         "a domain",
