@@ -3,7 +3,10 @@
 import itertools
 import json
 import os
+import shlex
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +281,68 @@ def test_a_source_that_fails_does_not_stop_others(vault: Vault, files: Folder, d
     (files.folder.parent / "link.parquet").unlink()
     vault.erase_at_sources()
     assert state_of(vault, ANN) == [(1, "purged"), (2, "logically deleted")]
+
+
+def test_a_source_that_was_erased_is_not_said_to_have_people_where_another_fails(
+    vault: Vault, files: Folder, delta: Delta
+) -> None:
+    vault.forget(users=[ANN], erase_at_source=True)
+    delta.append(ROWS)
+    ingest(vault, delta)
+    files.append([Row("late", ANN, "A", 4)])
+    ingest(vault, files)
+    assert [each.left_out for each in vault.source_erasures().sources] == [True, True]
+    delta.folder.rename(delta.folder.with_name("away"))
+    with pytest.raises(PartlyErasedError) as caught:
+        vault.erase_at_sources()
+    assert ANN not in people(files)
+    assert [each.left_out for each in caught.value.erasures.sources] == [False, True]
+    delta.folder.with_name("away").rename(delta.folder)
+    vault.erase_at_sources()
+    assert [each.left_out for each in vault.source_erasures().sources] == [False, False]
+    assert vault.verify().problems == ()
+
+
+def test_tables_of_one_database_are_told_apart(tmp_path: Path, sqlite_place: Place) -> None:
+    log = Sqlite(tmp_path)
+    with counted(sqlite_place, log, ROWS) as vault:
+        with closing(sqlite3.connect(log.folder / "log.db")) as database, database:
+            database.execute("CREATE TABLE views AS SELECT * FROM clicks")
+            database.execute("CREATE TRIGGER kept BEFORE DELETE ON views BEGIN SELECT raise(IGNORE); END")
+        vault.ingest(log.source, table="views", **NAMED)
+        vault.forget(users=[ANN])
+        with pytest.raises(PartlyErasedError, match="a trigger, rule or foreign key") as caught:
+            vault.erase_at_sources()
+        assert str(caught.value).startswith(f"source '{log.source}#views': ")
+
+
+def test_a_source_with_conditions_is_refused_with_the_way_to_read_it_whole(
+    tmp_path: Path, sqlite_place: Place
+) -> None:
+    log = Sqlite(tmp_path)
+    log.append(ROWS)
+    with sqlite_place.create(PERMITTED) as vault:
+        with pytest.warns(UserWarning, match="read with conditions"):
+            ingest(vault, log, where="country = DE")
+        name = f"{log.source}#clicks"
+        for ask, options in (
+            (lambda: vault.forget(users=[ANN], erase_at_source=True), []),
+            (vault.preview_erasure, []),
+            (vault.erase_at_sources, ["--unerased"]),
+        ):
+            if options:
+                vault.forget(users=[ANN])
+            head = vault.head
+            with pytest.raises(UnsupportedError) as refused:
+                ask()
+            first, second = str(refused.value).split(" to read it without, run ")[1].split(" , then ")
+            assert shlex.split(first) == ["armnesia", "rebuild", "--without", name, *options]
+            assert "--where" not in shlex.split(second)
+            assert vault.head == head
+        vault.rebuild(without=[name], unerased=True)
+        ingest(vault, log)
+        vault.erase_at_sources()
+        assert ANN not in people(log)
 
 
 def test_an_erasure_after_a_request_that_fails_is_not_called_a_refusal(

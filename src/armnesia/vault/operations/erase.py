@@ -17,6 +17,7 @@ from armnesia.core.errors import (
     DatabaseError,
     InvalidInputError,
     PartlyErasedError,
+    UnsupportedError,
     VaultBusyError,
     VaultError,
 )
@@ -27,7 +28,15 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.source_claim import ERASURE, SourceState
 from armnesia.vault.results.sources import ErasurePreview, RowsAtSource, SourceErasures
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.counted_sources import CountedSource, checked_sources, read_sources, refuse_overlaps
+from armnesia.vault.state.counted_sources import (
+    CountedSource,
+    checked_sources,
+    put_sources,
+    read_sources,
+    refuse_overlaps,
+)
+from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_commands import ingest_command, rebuild_command
 from armnesia.vault.state.source_counting import CountedRows, SourceCounter, Update, dependencies
 from armnesia.vault.state.source_erasures import (
     check_may_erase,
@@ -66,7 +75,7 @@ def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
     run = ErasureRun.begin(connection, purge=purge, ignore_retention=ignore_retention)
     for each in run.sources:
-        _eraser(each, run.counter.configuration).check()
+        _checked_eraser(each, run.counter.configuration)
 
 
 def erase_at_sources(
@@ -95,8 +104,7 @@ def preview_erasure(connection: VaultConnection) -> ErasurePreview:
     run = ErasureRun.begin(connection)
     found = []
     for each in run.sources:
-        eraser = _eraser(each, run.counter.configuration)
-        eraser.check()
+        eraser = _checked_eraser(each, run.counter.configuration)
         people = run.people_at(eraser)
         number = eraser.find(people) if any(people) else 0
         found.append(RowsAtSource(each.number, each.name, number))
@@ -165,6 +173,8 @@ class ErasureRun:
             self.as_before.add(each.number)
             return
         people = self.people_at(eraser)
+        if any(people):
+            _refuse_conditions(each, "--unerased")
         number = eraser.delete(people) if any(people) else 0
         if number:
             self.deleted.append(RowsAtSource(each.number, each.name, number))
@@ -201,11 +211,27 @@ class ErasureRun:
                 rows, after = zip(*counted.values(), strict=True) if counted else ((), ())
                 refuse_overlaps(after)
                 state = with_update(transaction, state, Update.of(self.sources, after, rows, _ERASED))
+            elif is_current:
+                state = self._without_marks(transaction, state, counted)
             known = {each.number for each in read_sources(transaction.session)}
             for number in known & counted.keys() & self.erased.keys():
                 self._append(transaction, number, *counted[number])
             if transaction.collected or state != transaction.state:
                 transaction.store(state)
+
+    def _without_marks(
+        self, transaction: Transaction, state: State, counted: Mapping[int, tuple[CountedRows, CountedSource]]
+    ) -> State:
+        """The state where sources at which nobody is left are not said to have people."""
+        empty = {number for number, (rows, _) in counted.items() if not rows.n_left_out}
+        after = [
+            replace(each, left_out=False)
+            for each in self.sources
+            if each.number in empty & self.erased.keys()
+        ]
+        digests, statements = put_sources(self.sources, after, transaction.keyring, state.digests)
+        transaction.add(*statements)
+        return replace(state, digests=digests)
 
     def _append(self, transaction: Transaction, number: int, rows: CountedRows, each: CountedSource) -> None:
         """Note how far a source is, unless the ledger says so already."""
@@ -237,7 +263,8 @@ class ErasureRun:
     def noting_failure(self, each: CountedSource) -> Iterator[None]:
         """Go on with other sources where one fails, but not where the vault does."""
         try:
-            yield
+            with each.being_read():
+                yield
         except (DatabaseError, VaultBusyError):
             raise
         except (ArmnesiaError, OSError) as error:
@@ -246,7 +273,8 @@ class ErasureRun:
     def combined(self, found: SourceErasures) -> ArmnesiaError:
         """Why rows of some sources could not be erased, in one error that names them."""
         (first, *others) = self.failures.values()
-        if found.head.sequence == self.through and not others and isinstance(first, ArmnesiaError):
+        changed = found.head.sequence > self.through or self.deleted
+        if not changed and not others and isinstance(first, ArmnesiaError):
             return first  # nothing at all was changed
         name_of = {each.number: each.name for each in self.sources}
         reasons = [_reason(name_of[number], error) for number, error in self.failures.items()]
@@ -256,6 +284,26 @@ class ErasureRun:
 def _eraser(each: CountedSource, configuration: Configuration) -> Eraser:
     with each.being_read():
         return each.opened(configuration).eraser()
+
+
+def _checked_eraser(each: CountedSource, configuration: Configuration) -> Eraser:
+    """What erases rows of a source; refuse one where that cannot be done."""
+    _refuse_conditions(each)
+    eraser = _eraser(each, configuration)
+    with each.being_read():
+        eraser.check()
+    return eraser
+
+
+def _refuse_conditions(each: CountedSource, *options: str) -> None:
+    """Refuse a source of which not all rows are read; `options` are those that dropping it then needs."""
+    if each.address["where"]:
+        whole = ingest_command({**each.address, "where": []})
+        raise UnsupportedError(
+            f"rows cannot be erased at source {each.name!r}, which is read with conditions: rows of the same"
+            " people that do not satisfy them would stay; to read it without, run"
+            f" {' '.join([rebuild_command(each.address), *options])} , then {whole}"
+        )
 
 
 def _reason(name: str, error: ArmnesiaError | OSError) -> str:

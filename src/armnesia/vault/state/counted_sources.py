@@ -16,6 +16,7 @@ from armnesia.core.errors import (
     UndeclaredActionError,
     UnknownCatalogError,
     UnreadableSourceError,
+    UnsupportedError,
     VaultError,
 )
 from armnesia.core.identifiers import UserType
@@ -134,14 +135,18 @@ class CountedSource:
 
     @contextmanager
     def being_read(self) -> Iterator[None]:
-        """Name the source in an error about its rows."""
+        """Name the source in an error about its rows, or about deleting them."""
         try:
             yield
         except UndeclaredActionError:
             raise  # an ingest says how an action comes in
         except InvalidLogError as error:
-            told = str(error) if self.name in str(error) else f"source {self.name!r}: {error}"
-            raise UnreadableSourceError(told, self.number) from None
+            raise UnreadableSourceError(self._told(error), self.number) from None
+        except UnsupportedError as error:
+            raise UnsupportedError(self._told(error)) from None
+
+    def _told(self, error: ArmnesiaError) -> str:
+        return str(error) if self.name in str(error) else f"source {self.name!r}: {error}"
 
     def _unavailable(self, error: ArmnesiaError, place: str) -> SourceError:
         if isinstance(error, UnknownCatalogError | MissingExtraError):
