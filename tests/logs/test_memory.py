@@ -226,6 +226,13 @@ def test_times_of_numpy_are_times() -> None:
     assert log.users() == {"2020-01-02 00:00:00": 1, "2020-01-03 00:00:00": 1}
 
 
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_times_of_numpy_are_not_cut(kind: Any) -> None:
+    moments = kind(np.array(["2020-01-02T00:00:00.000000001", "2020-01-02"], dtype="datetime64[ns]"))
+    with pytest.raises(InvalidInputError, match="must be whole microseconds"):
+        read_log(action=["A", "A"], reward=[1, 0], user=moments, actions=["A"]).users()
+
+
 def test_arrays_have_further_columns() -> None:
     log = read_log(
         action=["A", "B", "A"],

@@ -115,7 +115,14 @@ def plain_times(values: Any) -> Any:
     >>> plain_times(np.array(["2026-01-02T03:04"], dtype="datetime64[ns]")).tolist()
     [datetime.datetime(2026, 1, 2, 3, 4)]
     """
-    return values.astype(f"{values.dtype.kind}8[us]") if values.dtype.kind in "mM" else values
+    if values.dtype.kind not in "mM":
+        return values
+    plain = values.astype(f"{values.dtype.kind}8[us]")
+    if np.any((plain.astype(values.dtype) != values) & ~np.isnat(values)):
+        raise InvalidInputError(
+            "times of numpy must be whole microseconds; got finer ones: give them as text, or in a dataframe"
+        )
+    return plain
 
 
 def python_values(column: Any, what: str) -> list[Any]:
