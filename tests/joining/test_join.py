@@ -134,7 +134,7 @@ def test_metrics_that_are_all_zero_are_warned_of(tmp_path: Path) -> None:
         ({"columns": {"time": "action", "metric_time": "time"}}, "got 'A' at row 1, 'B' at row 2"),
         ({"columns": {"value": "user"}}, "must hold numbers from -1e18 to 1e18; got 'ann' at row 1"),
         ({"metric_where": "event = x"}, "condition column 'event' of the metric is not in the source"),
-        ({"exposure_where": "action < 2"}, "must hold numbers to be compared with 2; got 'A' at row 1"),
+        ({"exposure_where": "action < 2"}, "to be compared with 2; got another value at row 1"),
         ({"exposure_where": "action = C"}, "no row is left for the log: 2 exposures read, 0 of them"),
         ({"keep": "planet"}, "keep column 'planet' of the exposures is not in the source"),
         ({"keep": ["User"]}, "keep must be names of different columns, other than"),

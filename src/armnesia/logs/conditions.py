@@ -159,13 +159,11 @@ class Condition:
         """Name the column in a message."""
         return refusals.described("where", self.column)
 
-    def no_numbers(self, offences: refusals.Offences, described: str | None = None) -> InvalidLogError:
-        """Refuse values that cannot be compared with a number; `described` names their column."""
+    def no_numbers(self, offences: refusals.Offences) -> InvalidLogError:
+        """Refuse values that cannot be compared with a number."""
         number = label_text(self.values[0])
-        return InvalidLogError(
-            f"{described or self.described} must hold numbers to be compared with {number};"
-            f" got {refusals.at_rows(offences)}: put {number} in quotes to compare it as text"
-        )
+        rule, remedy = f"must hold numbers to be compared with {number}", f": put {number} in quotes"
+        return refusals.refused(self.described, rule, offences, f"{remedy} to compare it as text")
 
     def __str__(self) -> str:
         name = self.column if _PLAIN_NAME.fullmatch(self.column) else _quoted(self.column, '"')

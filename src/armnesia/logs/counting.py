@@ -10,6 +10,7 @@ from armnesia.core.errors import InvalidLogError
 from armnesia.core.identifiers import UserType
 from armnesia.core.statistics import ArmStatistics
 from armnesia.logs import refusals
+from armnesia.logs.columns import likely_user_columns
 from armnesia.logs.source import Source
 from armnesia.logs.statements import Tally, Wrong
 from armnesia.logs.values import arm_of_text, sorted_if_comparable
@@ -29,37 +30,44 @@ def check_tallies(
     arm_of = arm_of_text(actions)
     undeclared = sorted({str(each.action) for each in found} - arm_of.keys())
     if undeclared:
-        offences = source.first_wrong("action", Wrong.UNDECLARED, texts=undeclared)
+        offences = _first_wrong(source, "action", Wrong.UNDECLARED, texts=undeclared)
         raise refusals.undeclared_actions(source.described("action"), offences, actions)
     for place, key in enumerate(source.keys):
         if any(each.key[place] is None for each in found):
-            not_numbers = source.first_wrong(f"key_{place}", Wrong.NO_NUMBER) if key.edges else []
+            not_numbers = _first_wrong(source, f"key_{place}", Wrong.NO_NUMBER) if key.edges else []
             if not_numbers:
                 raise refusals.not_numbers(key.described, not_numbers)
-            missing = source.first_wrong(f"key_{place}", Wrong.MISSING)
+            missing = _first_wrong(source, f"key_{place}", Wrong.MISSING)
             raise refusals.missing_keys(refusals.described("key", key.name), missing)
     if any(each.valid < each.number for each in found):
-        offences = source.first_wrong("user", Wrong.NO_NAME) if source.user_type is UserType.INTEGER else []
+        offences = _first_wrong(source, "user", Wrong.NO_NAME) if source.user_type is UserType.INTEGER else []
         if offences:
             raise refusals.not_integers(source.described("user"), offences)
         raise _refused_rewards(source, reward_range)
 
 
+def _first_wrong(source: Source, role: str, fault: Wrong, **given: Any) -> list[tuple[int, Any]]:
+    """The first rows with a fault; without the values, if the column's name says that it holds people."""
+    found = source.first_wrong(role, fault, **given)
+    names = source.columns.named() | {f"key_{at}": key.name for at, key in enumerate(source.keys)}
+    return refusals.unnamed(found) if likely_user_columns([names[role]]) else found
+
+
 def _missing_actions(source: Source) -> InvalidLogError:
-    return refusals.missing_actions(source.described("action"), source.first_wrong("action", Wrong.MISSING))
+    return refusals.missing_actions(source.described("action"), _first_wrong(source, "action", Wrong.MISSING))
 
 
 def _refused_rewards(source: Source, reward_range: tuple[float, float]) -> InvalidLogError:
     """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
     what = source.described("reward")
-    offences = source.first_wrong("reward", Wrong.NO_NUMBER)
+    offences = _first_wrong(source, "reward", Wrong.NO_NUMBER)
     if offences:
         return refusals.not_numbers(what, offences)
-    offences = source.first_wrong("reward", Wrong.NOT_FINITE)
+    offences = _first_wrong(source, "reward", Wrong.NOT_FINITE)
     if offences:
         return refusals.not_finite(what, source.columns.reward, offences)
     return refusals.outside_range(
-        what, source.first_wrong("reward", Wrong.OUTSIDE, reward_range), reward_range
+        what, _first_wrong(source, "reward", Wrong.OUTSIDE, reward_range=reward_range), reward_range
     )
 
 

@@ -14,8 +14,8 @@ Offences = Iterable[tuple[int, Any]]
 _Refusal = TypeVar("_Refusal", bound=InvalidLogError)
 _MOST_SHOWN = 3
 _NUMERAL = re.compile(r"\s*[+-]?\d+([.]\d*)?(e[+-]?\d+)?\s*", re.IGNORECASE)
-_NAMING = {"user", "id"}
-"""Roles of columns whose values are in no message, because they name people and records."""
+_NAMING = {"user", "id", "where"}
+"""Roles of columns whose values are in no message, because they name people and records, or may."""
 
 
 def described(role: str, column: Any) -> str:
@@ -60,9 +60,18 @@ def _placed(kind: type[_Refusal], what: str, rule: str, offences: Offences, reme
     first = list(islice(offences, _MOST_SHOWN + 1))
     role = what.partition(" ")[0]
     if role in _NAMING:
-        first = [(row, None if is_missing(value) else _Unnamed(value)) for row, value in first]
+        first = unnamed(first)
     faults = [Fault(role, int(row), rule) for row, _ in first[:_MOST_SHOWN]]
     return kind(f"{what} {rule}; got {at_rows(first)}{remedy}").at(*faults)
+
+
+def unnamed(offences: Offences) -> list[tuple[int, Any]]:
+    """The same without the values, which may name somebody.
+
+    >>> unnamed([(4, "ann"), (7, None)])
+    [(4, another value), (7, None)]
+    """
+    return [(row, None if is_missing(value) else _Unnamed(value)) for row, value in offences]
 
 
 class _Unnamed:

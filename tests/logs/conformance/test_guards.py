@@ -94,7 +94,15 @@ def test_a_message_has_no_name_of_a_person_and_no_password(tmp_path: Path) -> No
     with closing(sqlite3.connect(tmp_path / "log.db")) as file, file:
         file.execute("CREATE TABLE bad AS SELECT 'A' AS action, 'x' AS reward, 'secret-name' AS user")
         file.execute("INSERT INTO bad VALUES ('A', 1, CAST(x'7365637265742d6e616d65ff' AS TEXT))")
+    people: dict[str, Any] = HELD | {"reward": [1, 0], "key": HELD["user"]}
+    roles: list[dict[str, Any]] = [
+        {"where": "user > 5"},
+        {"where": "key = 5", "user": "key"},
+        {"action": "user", "user": None},
+        {"reward": "user", "user": None},
+    ]
     said = [
+        *(refusal(source, **each) for source in (people, pa.table(people)) for each in roles),
         *(refusal(tmp_path / name) for name in ("long.csv", "open.csv", "word.csv", "list.parquet")),
         refusal(url, table="bad"),
         refusal("postgresql://ann:secret-word@127.0.0.1:1/none", table="log"),
