@@ -91,7 +91,14 @@ class UnpinnedError(DatabaseError):
 
 
 class UnfinishedError(VaultError):
-    """A part of what was asked is done, and stays; the message says what is left."""
+    """A part of what was asked is done, and stays; the message says what is left.
+
+    `done` is what a request that was answered has returned before the rest failed, if there is one.
+    """
+
+    def __init__(self, message: str, done: Any = None) -> None:
+        super().__init__(message)
+        self.done = done
 
 
 class PartlyErasedError(UnfinishedError):
@@ -100,8 +107,8 @@ class PartlyErasedError(UnfinishedError):
     `erasures` is what the erasure would have returned, with what it has done.
     """
 
-    def __init__(self, message: str, erasures: Any) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, erasures: Any, done: Any = None) -> None:
+        super().__init__(message, done)
         self.erasures = erasures
 
 

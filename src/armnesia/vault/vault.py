@@ -321,15 +321,20 @@ class Vault:
             erased = self.erase_at_sources(purge=purge, ignore_retention=ignore_retention)
         except (ArmnesiaError, OSError) as error:
             what = system_failure(error) if isinstance(error, OSError) else str(error)
-            reason = without_unchanged(what)
+            reason = without_unchanged(what).removesuffix("; erase again")
             finish = "" if "armnesia erase" in reason else "; then run armnesia erase"
             message = (
                 f"{reason}{finish}; the request itself is done, and armnesia certificate show prints its"
                 " certificate"
             )
             if isinstance(error, PartlyErasedError):
-                raise PartlyErasedError(message, error.erasures) from None
-            raise UnfinishedError(message) from None
+                done = self._after_erasing(done, target, error.erasures)
+                raise PartlyErasedError(message, error.erasures, done) from None
+            raise UnfinishedError(message, done) from None
+        return self._after_erasing(done, target, erased)
+
+    def _after_erasing(self, done: Forgotten, target: ErasureTarget, erased: SourceErasures) -> Forgotten:
+        """What a request did, with what an erasure at the sources has done since."""
         return dataclasses.replace(
             done,
             certificate=certificate_of_target(self._connection, target),

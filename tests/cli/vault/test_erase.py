@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -183,11 +185,56 @@ def test_what_fails_at_the_source_after_the_request_is_not_called_refused(
         patched.setattr(ParquetEraser, "deleted", full)
         failed = run("forget", "--user", "u1", "--erase-at-source")
     assert failed.code == 1
+    assert "Forgotten: " in failed.out
+    assert "At the source: untouched; run armnesia erase" in failed.out
     assert f"{str(external)!r} cannot be used: No space left on device" in failed.err
     assert "run armnesia erase; the request itself is done" in failed.err
     assert failed.err.count("\n") == 1
     assert run("erase").code == 0
     assert "Source: purged" in run("certificate", "show", "--user", "u1").out
+
+
+def test_a_request_is_told_of_where_only_some_sources_were_erased(
+    run: Any, external: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(external, "more.parquet")
+    assert run("ingest", "more.parquet", *COLUMNS, *USER_COLUMN).code == 0
+    deleted = ParquetEraser.deleted
+
+    def full(eraser: ParquetEraser, people: Any) -> int:
+        if eraser.source.location == str(external):
+            raise OSError(28, "No space left on device", str(external))
+        return deleted(eraser, people)
+
+    monkeypatch.setattr(ParquetEraser, "deleted", full)
+    failed = run("forget", "--user", "u1", "--erase-at-source")
+    assert failed.code == 1
+    assert "Forgotten: " in failed.out
+    assert "Deleted at source 2: " in failed.out
+    assert "No space left on device; then run armnesia erase; the request itself is done" in failed.err
+    again = run("forget", "--user", "a1", "--erase-at-source", "--json")
+    assert again.code == 1
+    assert (again.json["held"], [each["number"] for each in again.json["deleted_at_source"]]) == (1, [2])
+
+
+def test_a_database_that_is_written_to_is_erased_later(run: Any, folder: Path) -> None:
+    path = folder / "log.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("CREATE TABLE clicks (action TEXT, reward REAL, user TEXT)")
+        database.execute("INSERT INTO clicks VALUES ('A', 1.0, 'ann'), ('B', 0.0, 'bob')")
+        assert run("init", "--actions", "A,B", "--external", "--may-erase-at-source").code == 0
+        assert run("ingest", f"sqlite:///{path}", "--table", "clicks").code == 0
+        database.execute("BEGIN IMMEDIATE")
+        failed = run("forget", "--user", "ann", "--erase-at-source")
+        assert failed.code == 1
+        assert "Forgotten: 1 record" in failed.out
+        assert (
+            "another process is writing to it; run armnesia erase later; the request itself is" in failed.err
+        )
+        assert f"sqlite:///{path}#clicks" in failed.err
+        database.execute("ROLLBACK")
+        assert run("erase").code == 0
+        assert database.execute("SELECT user FROM clicks").fetchall() == [("bob",)]
 
 
 def test_a_certificate_that_cannot_be_written_is_not_called_refused(

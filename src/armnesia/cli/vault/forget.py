@@ -14,7 +14,7 @@ from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.erase import deleted_lines, print_erasures, purge_lines, remains_lines
+from armnesia.cli.vault.erase import deleted_lines, purge_lines, remains_lines
 from armnesia.cli.vault.ingest import warn_of_gone_rows
 from armnesia.cli.vault.options import (
     IgnoreRetention,
@@ -26,7 +26,6 @@ from armnesia.cli.vault.options import (
 from armnesia.core.errors import (
     ArmnesiaError,
     InvalidInputError,
-    PartlyErasedError,
     UnfinishedError,
     VaultError,
 )
@@ -108,44 +107,59 @@ def forget(
         "the erasure at the sources": erase_at_source,
         "the certificate file": certificate is not None,
     }
-    with _saying_what_was_done(options, named, [step for step, wanted in steps.items() if wanted], dry_run):
-        with options.open() as vault:
-            if dry_run:
-                _print_preview(vault, named, answer, as_json)
-                return
-            try:
-                done = vault.forget(
-                    **named,
-                    **answer,
-                    erase_at_source=erase_at_source,
-                    purge=purge,
-                    ignore_retention=ignore_retention,
-                    search=search,
-                )
-            except PartlyErasedError as error:
-                print_erasures(error.erasures, as_json)
-                raise
-            also_held = _also_held(vault, named)
-            left = _hints(vault, done, also_held)
-            may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
-        _warn_of_unknown_ids(done, named)
-        warn_of_gone_rows(done.rows_gone)
-        if certificate is not None:
-            _save(done, certificate)
-        asked = any(value is not None for value in (unlearner, epsilon, delta, parameters or None))
-        lines = _lines(done, certificate, ignored=done.repeated and asked, may_erase=may_erase)
-        print_result(
-            lambda: {
-                **done.to_dict(),
-                "also_held": also_held,
-                "not_held": list(done.not_held),
-                "certificate_file": certificate,
-            },
-            as_json,
-            *lines,
-            *left,
-            *erasure_hint(done, named),
-        )
+    with (
+        _saying_what_was_done(options, named, [step for step, wanted in steps.items() if wanted], dry_run),
+        options.open() as vault,
+    ):
+        if dry_run:
+            _print_preview(vault, named, answer, as_json)
+            return
+        try:
+            done = vault.forget(
+                **named,
+                **answer,
+                erase_at_source=erase_at_source,
+                purge=purge,
+                ignore_retention=ignore_retention,
+                search=search,
+            )
+        except UnfinishedError as error:
+            if error.done is not None:
+                _print_done(vault, error.done, named, answer, as_json)
+            raise
+        _print_done(vault, done, named, answer, as_json, certificate)
+
+
+def _print_done(
+    vault: Vault,
+    done: Forgotten,
+    named: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    as_json: bool,
+    certificate: Path | None = None,
+) -> None:
+    """Print what a request did, after its certificate was written."""
+    also_held = _also_held(vault, named)
+    left = _hints(vault, done, also_held)
+    may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
+    _warn_of_unknown_ids(done, named)
+    warn_of_gone_rows(done.rows_gone)
+    if certificate is not None:
+        _save(done, certificate)
+    asked = any(answer[name] is not None for name in ("unlearner", "unlearner_options", "epsilon", "delta"))
+    lines = _lines(done, certificate, ignored=done.repeated and asked, may_erase=may_erase)
+    print_result(
+        lambda: {
+            **done.to_dict(),
+            "also_held": also_held,
+            "not_held": list(done.not_held),
+            "certificate_file": certificate,
+        },
+        as_json,
+        *lines,
+        *left,
+        *erasure_hint(done, named),
+    )
 
 
 @contextmanager

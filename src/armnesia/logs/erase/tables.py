@@ -131,8 +131,11 @@ class SQLiteEraser(TableEraser):
                 connection.text_factory = lambda text: text.decode(errors="surrogateescape")
                 yield connection
         except sqlite3.Error as error:  # whose message may quote a value
-            reason = getattr(error, "sqlite_errorname", type(error).__name__)
-            raise not_erased(self.source.location, f"SQLite failed ({reason}); erase again") from None
+            name = getattr(error, "sqlite_errorname", type(error).__name__)
+            reason = f"SQLite failed ({name}); erase again"
+            if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                reason = "another process is writing to it; run armnesia erase later"
+            raise not_erased(self.source.location, reason) from None
 
     def _among(self, connection: sqlite3.Connection, role: str, column: Column, values: Sequence[Any]) -> str:
         # By the text of each value: a column may hold 7, '7' and 7.0, and a collation takes texts for equal.
