@@ -124,6 +124,28 @@ def test_an_empty_table_has_no_rows(tmp_path: Path) -> None:
     assert open_source(name).tallies((0.0, 1.0)) == []
 
 
+FORKED = """
+import os, sys
+from armnesia.logs import read_log
+read_log(sys.argv[1], actions=["A", "B", "C"])
+if os.fork() == 0:
+    try:
+        read_log(sys.argv[1], actions=["A", "B", "C"])
+    except ValueError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_forked_process_is_told_to_be_spawned(tmp_path: Path) -> None:
+    """deltalake has threads, which a fork lacks."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, write_delta(tmp_path / "clicks", CLICKS)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.endswith("Start processes by spawn\n")
+    assert "/clicks' cannot be read: deltalake failed" in said
+
+
 WITHOUT_PYARROW = """
 import sys
 sys.modules.update(pyarrow=None, pandas=None)

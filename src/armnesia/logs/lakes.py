@@ -254,6 +254,10 @@ def _delta_table(location: str, place: str) -> Any:
         reason = "there is no folder _delta_log in it, and so no table"
     except Exception as error:
         reason = f"deltalake failed ({type(error).__name__})"
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust; it is in no module
+            raise
+        reason = "deltalake failed; does a process use it that was forked? Start processes by spawn"
     raise InvalidLogError(f"source {location!r} cannot be read: {reason}")
 
 
