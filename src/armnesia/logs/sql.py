@@ -142,7 +142,8 @@ class Column:
             point = f"CASE WHEN contains({plain}, '.') THEN rtrim(rtrim({plain}, '0'), '.') ELSE {plain} END"
             return f"nullif({point}, 'NaN')" if type_ == NUMERIC else point
         if type_ in _MOMENTS:  # not DuckDB's own text, which is in the zone of the machine
-            plain = f"CAST({_MOMENTS[type_].format(self.sql)} AS VARCHAR) || '+00:00'"
+            moment = f"CAST({_MOMENTS[type_].format(self.sql)} AS VARCHAR)"
+            plain = f"coalesce({moment} || '+00:00', {plain})"  # infinity is no moment
         elif type_ == "TIME WITH TIME ZONE":  # DuckDB writes a whole hour of the zone without minutes
             plain = f"regexp_replace({plain}, '([+-][0-9][0-9])$', '\\1:00')"
         return plain

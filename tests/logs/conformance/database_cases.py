@@ -278,6 +278,7 @@ POSTGRES_CASES = [
     in_postgres("arrays as users", typed("int[]"), users([1, 2]), refused("user")),
     in_postgres("jsonb as users", typed("jsonb"), users('{"a": 1}'), refused("user")),
     in_postgres("a moment of infinity as a user", typed("timestamp"), users("infinity")),
+    in_postgres("a moment with a zone of infinity as a user", typed("timestamptz"), users("infinity", None)),
     in_postgres("booleans as rewards", typed(reward="boolean"), rewards(True, False)),
     in_postgres("text as rewards", typed(reward="text"), rewards("1", "0"), refused("reward")),
     in_postgres(
