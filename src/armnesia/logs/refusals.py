@@ -66,12 +66,15 @@ def _placed(kind: type[_Refusal], what: str, rule: str, offences: Offences, reme
 
 
 def unnamed(offences: Offences) -> list[tuple[int, Any]]:
-    """The same without the values, which may name somebody.
+    """The same without the values, which may name somebody; a second time changes nothing.
 
     >>> unnamed([(4, "ann"), (7, None)])
     [(4, another value), (7, None)]
     """
-    return [(row, None if is_missing(value) else _Unnamed(value)) for row, value in offences]
+    return [
+        (row, value if isinstance(value, _Unnamed) else None if is_missing(value) else _Unnamed(value))
+        for row, value in offences
+    ]
 
 
 class _Unnamed:
