@@ -87,7 +87,12 @@ CSV_CASES = [
     csv_case("text that is not UTF-8", HEADER + "A,1,é\n".encode("latin-1"), refused("UTF-8")),
     csv_case("a header alone", HEADER, refused("no rows")),
     csv_case("nothing", b"", refused("first line")),
-    csv_case("an empty line before the header", b"\n" + PLAIN, refused("first line")),
+    csv_case(
+        "an empty line before the header",
+        b"\n" + PLAIN,
+        refused("first line"),
+        once_right="DuckDB takes it for the header",
+    ),
     csv_case(
         "NA, NULL and null are text",
         HEADER + b"A,1,NA\nA,1,NULL\nA,1,null\nA,1,\n",
