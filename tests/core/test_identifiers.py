@@ -15,7 +15,6 @@ from armnesia.core.identifiers import (
     LARGEST_EXACT,
     PLAIN,
     UserType,
-    are_plain,
     is_plain_integer,
     looks_like_float,
     normalised_request,
@@ -121,24 +120,6 @@ def test_a_plain_name_is_its_own_spelling(user_type: UserType, name: str) -> Non
         assert user_type.normalised(name) == name
     if is_plain_integer(name):
         assert INTEGER.normalised(name) == TEXT.normalised(name) == name
-
-
-@pytest.mark.parametrize("user_type", list(UserType))
-@given(
-    names=st.lists(st.text(max_size=6) | st.from_regex(r"[-+]?[0-9a .eE@]{1,6}", fullmatch=True), max_size=4)
-)
-@example(names=["ann", "bob@example.com", "Ann Lee", "a+b@example.com", "7.5"])
-@example(names=["ann", "7.0"])
-@example(names=["1E+16"])
-@example(names=["\u212a"])  # the sign of kelvin, whose normal form is a letter
-@example(names=["ann\n", "bob"])
-@example(names=["", ""])
-@example(names=[])
-def test_names_are_plain_if_each_is_its_own_spelling_and_no_float(
-    user_type: UserType, names: list[str]
-) -> None:
-    each = [user_type.normalised(name) == name != "" and not looks_like_float(name) for name in names]
-    assert are_plain(names, user_type) == all(each)
 
 
 def test_looks_like_a_float() -> None:

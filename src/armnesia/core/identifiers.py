@@ -6,7 +6,6 @@ to the one spelling of that type before it is compared.
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from enum import StrEnum
 
 from armnesia.core.errors import InvalidInputError, InvalidNameError
@@ -67,35 +66,6 @@ PLAIN = {
     UserType.TEXT: "([!-~]([ -~]*[!-~])?)?",
 }
 """Patterns of names that are their own normal form; another spelling of such a name matches none of them."""
-_NOT_PRINTABLE = re.compile(r"[^ -~\n]")
-_LINE_LIKE_FLOAT = re.compile(rf"(?im)^(?:{_WHOLE_FLOAT.pattern})$")
-
-
-def are_plain(names: Sequence[str], user_type: UserType) -> bool:
-    """Whether every name is spelled as a vault of this type does, and none of them looks like a float.
-
-    >>> are_plain(["ann", "bob@example.com", "Ann Lee", "Zoë"], UserType.TEXT)
-    True
-    >>> [are_plain([name], UserType.TEXT) for name in (" ann", "7.0", "1e+16", "", "Zoe\u0308")]
-    [False, False, False, False, False]
-    >>> are_plain(["7", "-8"], UserType.INTEGER), are_plain(["7", "07"], UserType.INTEGER)
-    (True, False)
-    """
-    quickly = all(map(is_plain_integer, names)) if user_type is UserType.INTEGER else _are_plain_ascii(names)
-    if quickly:
-        return True
-    return all(name and user_type.normalised(name) == name and not looks_like_float(name) for name in names)
-
-
-def _are_plain_ascii(names: Sequence[str]) -> bool:
-    """Whether all names are plain text of printable ASCII, seen in a few passes over all of them at once."""
-    text = "\n".join(["", *names, ""])
-    return (
-        _NOT_PRINTABLE.search(text) is None
-        and text.count("\n") == len(names) + 1  # no name has several lines
-        and not any(mark in text for mark in ("\n\n", "\n ", " \n"))
-        and not (("." in text or "+" in text) and _LINE_LIKE_FLOAT.search(text))
-    )
 
 
 def _integer(name: str) -> str | None:

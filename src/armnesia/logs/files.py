@@ -199,9 +199,9 @@ class FileSource(Source):
             fault = self._fault(name, stored, read_as, [same[0] for same, _ in schemas])
             if fault is not None:
                 columns[name] = Column("NULL", "VARCHAR", fault=fault)
-        by_name = "true" if len(schemas) > 1 else "false"  # for alike files it would only copy every text
+        union = "true" if len(schemas) > 1 else "false"  # for alike files it would only copy every text
         # Bounds in a file leave NaN out; DuckDB would conclude that there is none.
-        sql = f"read_parquet($files, {{hive}}, can_have_nan = true, union_by_name = {by_name})"
+        sql = f"read_parquet($files, {{hive}}, can_have_nan = true, union_by_name = {union})"
         return replace(self, table_sql=sql, stored=columns)._with_partitions()
 
     def _fault(

@@ -83,7 +83,8 @@ class RecordChoice(ABC):
             )
         wanted = {label_text(each): each for each in ([user] if users is None else _checked_users(users))}
         found = self._of_users([text for text in wanted if text is not None])
-        unknown = [each for text, each in wanted.items() if text not in {one.user for one in found}]
+        held = {each.user for each in found}
+        unknown = [each for text, each in wanted.items() if text not in held]
         if unknown:
             others = {
                 each.user for each in self._of_users(_other_spellings(unknown)) if each.user is not None

@@ -153,8 +153,8 @@ class Reading:
         tallies, n_keys = [], len(self._key_columns)
         for action, *rest in found:
             labels = dict(zip(by, rest[n_keys:], strict=False))
-            chosen, *sums = rest[n_keys + len(by) :]
-            named = (tuple(rest[:n_keys]), labels.get("user"), labels.get("id"), bool(chosen))
+            is_asked_for, *sums = rest[n_keys + len(by) :]
+            named = (tuple(rest[:n_keys]), labels.get("user"), labels.get("id"), bool(is_asked_for))
             tallies.append(Tally(action, *named, *(int(each or 0) for each in sums)))
         return tallies
 
