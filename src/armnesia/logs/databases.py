@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.messages import listed
@@ -22,9 +22,6 @@ from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection, Row, connected
 from armnesia.logs.source import Scan, Source
 from armnesia.logs.sql import NUMERIC, Column, literal, qualified, quoted
-
-if TYPE_CHECKING:
-    from armnesia.logs.erase.eraser import Eraser
 
 _TYPES = {
     **{"bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "uuid": "UUID"},
@@ -89,6 +86,7 @@ class PostgresSource(TableSource):
 
     url: str = ""
     kind: ClassVar[str] = "postgres"
+    erased_by: ClassVar[tuple[str, ...]] = ("tables", "PostgresEraser")
 
     @classmethod
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "PostgresSource":
@@ -123,12 +121,6 @@ class PostgresSource(TableSource):
             at_server[f"c{at}"] = f"{written} AS c{at}"
         return Scan(self._query(connection, f"SELECT * FROM {where}"), columns, at_server=at_server)
 
-    def eraser(self) -> "Eraser":
-        """What deletes rows of the table."""
-        from armnesia.logs.erase.tables import PostgresEraser  # noqa: PLC0415
-
-        return PostgresEraser(self)
-
 
 _POSTGRES_COLUMNS = """
 SELECT a.attname::text AS name,
@@ -161,6 +153,7 @@ class SQLiteSource(TableSource):
     stored: Mapping[str, Column] = field(default_factory=dict)
     """All columns, as DuckDB reads them; "" is the type of what it does not read as it is."""
     kind: ClassVar[str] = "sqlite"
+    erased_by: ClassVar[tuple[str, ...]] = ("tables", "SQLiteEraser")
 
     @classmethod
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "SQLiteSource":
@@ -224,12 +217,6 @@ class SQLiteSource(TableSource):
 
     def _own_table(self, connection: Connection) -> str:
         return f"{connection.server}.main.{quoted(str(self.table))}"
-
-    def eraser(self) -> "Eraser":
-        """What deletes rows of the table."""
-        from armnesia.logs.erase.tables import SQLiteEraser  # noqa: PLC0415
-
-        return SQLiteEraser(self)
 
 
 _ROUNDED = "DECIMAL"

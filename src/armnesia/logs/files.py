@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import stamp_of
@@ -24,9 +24,6 @@ from armnesia.logs.engine import Connection, DuckDBConnection, connected
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, by_name, literal, qualified
 from armnesia.logs.stores import reach
-
-if TYPE_CHECKING:
-    from armnesia.logs.erase.eraser import Eraser
 
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _UNCLEAR = re.compile(r"^(null)?$|[=?\\\r\n]", re.IGNORECASE)
@@ -66,6 +63,7 @@ class FileSource(Source):
     delimiter: str | None = None
     """Of CSV files, if it was given; else a header without a comma tells."""
     option: ClassVar[str] = "delimiter"
+    erased_by: ClassVar[tuple[str, ...]] = ("parquet", "ParquetEraser")
 
     @classmethod
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "FileSource":
@@ -143,12 +141,6 @@ class FileSource(Source):
             return None
         added = [path for path in self.paths if path not in before]
         return self.with_files(added) if added else None
-
-    def eraser(self) -> "Eraser":
-        """What writes Parquet files again without rows of people."""
-        from armnesia.logs.erase.parquet import ParquetEraser  # noqa: PLC0415 (it needs this module)
-
-        return ParquetEraser(self)
 
     def _as_csv(self, format_: Format) -> "FileSource":
         """Read CSV by its header, which all files must share; every value is text."""

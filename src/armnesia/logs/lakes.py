@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnknownCatalogError
 from armnesia.core.memory import import_sparing
@@ -24,9 +24,6 @@ from armnesia.logs.files import SCHEMAS, misled_columns, top_columns, type_in_fi
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, literal, qualified
 from armnesia.logs.stores import is_remote, reach
-
-if TYPE_CHECKING:
-    from armnesia.logs.erase.eraser import Eraser
 
 METADATA_FILE = ".metadata.json"
 _MAPPING = "delta.columnMapping"
@@ -86,6 +83,7 @@ class DeltaSource(LakeSource):
     """A Delta table: `delta:PATH` or `delta:URL`."""
 
     kind: ClassVar[str] = "delta"
+    erased_by: ClassVar[tuple[str, ...]] = ("delta", "DeltaEraser")
     extensions: ClassVar[tuple[str, ...]] = ("delta",)
 
     @classmethod
@@ -150,18 +148,13 @@ class DeltaSource(LakeSource):
                         " write the table anew"
                     )
 
-    def eraser(self) -> "Eraser":
-        """What deletes rows of the table."""
-        from armnesia.logs.erase.delta import DeltaEraser  # noqa: PLC0415
-
-        return DeltaEraser(self)
-
 
 @dataclass(frozen=True, eq=False)
 class IcebergSource(LakeSource):
     """An Iceberg table: `iceberg:CATALOG.NAMESPACE.TABLE`, or `iceberg:` and a file of its metadata."""
 
     kind: ClassVar[str] = "iceberg"
+    erased_by: ClassVar[tuple[str, ...]] = ("iceberg", "IcebergEraser")
     extensions: ClassVar[tuple[str, ...]] = ("avro", "iceberg")
 
     @classmethod
@@ -208,12 +201,6 @@ class IcebergSource(LakeSource):
                 if format_ != "PARQUET":
                     raise self._refused(f"its files must be Parquet; {path!r} is {format_}")
         return files
-
-    def eraser(self) -> "Eraser":
-        """What deletes rows of the table."""
-        from armnesia.logs.erase.iceberg import IcebergEraser  # noqa: PLC0415
-
-        return IcebergEraser(self)
 
 
 def _place(name: str, scheme: str) -> str:

@@ -71,6 +71,8 @@ class Source(ABC):
 
     option: ClassVar[str] = ""
     """What is told of a source of this kind beside its location: "table" or "delimiter"."""
+    erased_by: ClassVar[tuple[str, ...]] = ()
+    """The module in `erase/` and the class of the eraser, if rows can be deleted at such a source."""
     position: ClassVar[str] = "row_number() OVER ()"
     """The position of a row in SQL, from 1."""
 
@@ -113,7 +115,11 @@ class Source(ABC):
 
     def eraser(self) -> "Eraser":
         """What deletes rows of this source."""
-        raise UnsupportedError(f"rows of source {self.location!r} cannot be erased by armnesia")
+        if not self.erased_by:
+            raise UnsupportedError(f"rows of source {self.location!r} cannot be erased by armnesia")
+        module, name = self.erased_by
+        made: Eraser = getattr(import_module(f"armnesia.logs.erase.{module}"), name)(self)
+        return made
 
     def relation(self, connection: Connection, further: Mapping[str, str] | None = None) -> Relation:
         """The rows as one table in SQL, with typed columns that are named by their roles.
