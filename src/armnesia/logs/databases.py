@@ -68,6 +68,12 @@ class TableSource(Source):
         """What the database selects itself, as a table in SQL."""
         return f"{self.kind}_query('{connection.server}', {literal(sql)})"
 
+    def _selected(self, connection: Connection, written_as: Mapping[str, str], table: str) -> str:
+        """The columns that are read, as the database writes them."""
+        needed = set(self._named(written_as).values())
+        selected = (written for name, written in written_as.items() if name in needed)
+        return self._query(connection, f"SELECT {', '.join(selected)} FROM {table}")
+
     def _ask(self, connection: Connection, sql: str) -> list[Row]:
         return connection.rows(f"SELECT * FROM {self._query(connection, sql)}")
 
@@ -110,7 +116,7 @@ class PostgresSource(TableSource):
         if not found:
             existing = [name for (name,) in self._ask(connection, _POSTGRES_TABLES)]
             raise _no_table(self.location, str(self.table), existing)
-        columns, at_server = {}, {}
+        columns, written_as = {}, {}
         for at, (name, base, category, shown) in enumerate(found):
             type_, written = _TYPES.get(base), quoted(name)
             if base == "numeric":  # DuckDB would read NaN and infinities as 0, and ids as floats
@@ -118,8 +124,8 @@ class PostgresSource(TableSource):
             elif type_ is None and category in _TEXTS:
                 type_, written = "VARCHAR", f"{written}::text"
             columns[name] = Column(f"c{at}", type_ or shown)
-            at_server[f"c{at}"] = f"{written} AS c{at}"
-        return Scan(self._query(connection, f"SELECT * FROM {where}"), columns, at_server=at_server)
+            written_as[name] = f"{written} AS c{at}"
+        return Scan(self._selected(connection, written_as, where), columns)
 
 
 _POSTGRES_COLUMNS = """
@@ -203,7 +209,7 @@ class SQLiteSource(TableSource):
             return Scan(
                 self._own_table(connection), {name: _as_read(each) for name, each in self.stored.items()}
             )
-        columns, at_server = {}, {}
+        columns, written_as = {}, {}
         for place, name in enumerate(self.stored):
             kind, text = f"k{place}", f"c{place}"
             number = Column(f"CAST({text} AS DOUBLE)", "DOUBLE").text()
@@ -211,9 +217,8 @@ class SQLiteSource(TableSource):
             bytes_ = "'bytes'" if name == self.columns.reward else Column(f"unhex({text})", "BLOB").text()
             label = f"CASE {kind} WHEN 'real' THEN {number} WHEN 'blob' THEN {bytes_} ELSE {text} END"
             columns[name] = Column(label, "VARCHAR", is_text=True)
-            at_server[label] = _WRITTEN.format(column=quoted(name), kind=kind, text=text)
-        table = self._query(connection, f"SELECT * FROM {quoted(str(self.table))}")
-        return Scan(table, columns, at_server=at_server)
+            written_as[name] = _WRITTEN.format(column=quoted(name), kind=kind, text=text)
+        return Scan(self._selected(connection, written_as, quoted(str(self.table))), columns)
 
     def _own_table(self, connection: Connection) -> str:
         return f"{connection.server}.main.{quoted(str(self.table))}"

@@ -7,7 +7,7 @@ A new kind is one file with a subclass, and a line in `open_source`.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -42,15 +42,6 @@ class Scan:
     table: str
     columns: Mapping[str, Column]
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    at_server: Mapping[str, str] | None = None
-    """Where a server selects the columns, into which `table` has to be completed: how it selects each."""
-
-    def table_of(self, columns: Iterable[Column]) -> str:
-        """What these columns are selected from."""
-        if self.at_server is None:
-            return self.table
-        selected = dict.fromkeys(self.at_server[each.sql] for each in columns)
-        return self.table.replace("*", ", ".join(selected).replace("'", "''"), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +127,7 @@ class Source(ABC):
             for role, name in named.items():
                 if name == self.columns.user and role.startswith(("user", "other_")):
                     typed[role] = NameColumn.of(typed[role], self.user_type)
-        table = f"(SELECT {', '.join(selected)} FROM {scan.table_of(columns.values())} AS stored) AS log"
+        table = f"(SELECT {', '.join(selected)} FROM {scan.table} AS stored) AS log"
         return Relation(table, typed, scan.parameters)
 
     @property
