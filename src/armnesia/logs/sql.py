@@ -112,7 +112,7 @@ class Column:
     def check(self, role: str, what: str) -> None:
         """Refuse what cannot be read, and a type that cannot hold rewards, or labels."""
         if self.fault is not None:
-            raise self.fault
+            raise InvalidLogError(str(self.fault))  # a new one each time: threads share the column
         if role != "reward" and self.type not in _LABELS:
             raise InvalidLogError(
                 f"{what} must hold single values, such as text or numbers; it holds {self.type}"
