@@ -195,7 +195,7 @@ def test_new_files_are_counted_alone_and_nothing_new_is_said_so(run: Any, folder
     (folder / "logs" / "1.csv").write_text(f"{header}A,1,ann\nB,0,bob\n", encoding="utf-8")
     run("init", "--external", "--actions", "A,B")
     assert run("ingest", "logs").code == 0
-    nothing = "Nothing is new at the source: all its rows were counted before."
+    nothing = "Nothing is new at the sources: all their rows were counted before."
     assert run("ingest", "logs").out.splitlines()[0] == nothing
     run("forget", "--user", "ann")
     (folder / "logs" / "2.csv").write_text(f"{header}A,1,ann\nB,0,cem\n", encoding="utf-8")

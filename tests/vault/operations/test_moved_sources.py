@@ -125,6 +125,26 @@ def test_rows_that_were_moved_into_a_new_source_count_once(vault: Vault, log: Fo
     assert vault.verify().problems == ()
 
 
+def test_rows_that_were_moved_into_a_counted_source_count_once(
+    vault: Vault, log: Folder, tmp_path: Path
+) -> None:
+    (tmp_path / "second").mkdir()
+    second = Folder(tmp_path / "second")
+    other = rows_of(2, 10)
+    second.append(other)
+    ingest(vault, second)
+    (log.folder / "0.parquet").rename(second.folder / "moved.parquet")
+    before = dumped(vault)
+    with pytest.raises(VaultError, match="run armnesia rebuild --without") as refused:
+        ingest(vault, second)
+    assert repr(log.source) in str(refused.value)
+    assert dumped(vault) == before
+    log.append(rows_of(3, 5))
+    assert ingest(vault, second).recounted
+    assert sums(vault) == sums_of([*ROWS, *other, *rows_of(3, 5)])
+    assert vault.verify().problems == ()
+
+
 def test_a_place_that_is_counted_already_is_not_where_another_source_was_moved_to(
     vault: Vault, log: Folder, tmp_path: Path
 ) -> None:

@@ -178,7 +178,7 @@ def _counted_at_source(done: Ingested) -> str:
             change = f"{abs(done.added)} {'more' if done.added > 0 else 'fewer'} than before {would}"
         return f"{counted(done.rows, 'row')} in all sources: {change}, {left_out}"
     if not done.rows:
-        return "Nothing is new at the source: all its rows were counted before."
+        return "Nothing is new at the sources: all their rows were counted before."
     return f"{counted(done.rows, 'new row')}: {done.added} {'would be ' * done.dry_run}added, {left_out}"
 
 

@@ -1,4 +1,4 @@
-"""Ingesting into an external vault: what is new at a source is counted there, and the rows stay there."""
+"""Ingesting into an external vault: what is new at its sources is counted there, and the rows stay there."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -48,17 +48,17 @@ class SourceIngest:
         counter = SourceCounter(configuration, transaction.keyring, suppressed)
         address = self.source.address()
         known = next((each for each in sources if each.address == address), None)
-        if known is not None:
-            return dependencies(state), counter.update(sources, {known.number: self.source})
-        new = CountedSource(new_number, address, version_of(self.source))
-        # Rows that were moved from a counted source into a new one would count twice: all are looked at.
-        opened = {each.number: each.opened(configuration, may_be_at=new.name) for each in sources}
-        refuse_overlaps([*sources, new])
-        refuse_inner(sources, new)
-        update = counter.update(sources, {**opened, new_number: self.source}, new=new)
-        if self.source.where and not update.rows:
-            raise empty_log(self.source.where)
-        return dependencies(state), update
+        new = None if known else CountedSource(new_number, address, version_of(self.source))
+        # All are looked at: rows that were moved here from another source would count twice.
+        others, place = [each for each in sources if each is not known], new.name if new else "NEW"
+        opened = {each.number: each.opened(configuration, may_be_at=place) for each in others}
+        opened[known.number if known else new_number] = self.source
+        if new is not None:
+            refuse_overlaps([*sources, new])
+            refuse_inner(sources, new)
+            if self.source.where and not self.source.tallies(configuration.reward_range):
+                raise empty_log(self.source.where)
+        return dependencies(state), counter.update(sources, opened, new=new)
 
     def _fixed(self, state: State) -> State:
         """The state with actions and a user type, which the first source fixes."""
