@@ -24,7 +24,7 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(path: str | PathLike[str]) -> Stamp:
-    """By what a file is known to be unchanged; raises an OSError if it cannot be asked."""
+    """Size and time of change of a file, which say whether it has changed; OSError if there is none."""
     status = os.stat(path)
     return Stamp(status.st_size, status.st_mtime_ns)
 

@@ -65,9 +65,9 @@ def join_metrics(
     """Write a log with one row per person and experiment: the variant that they saw, and what they did then.
 
     `exposures` and `metric` are files, dataframes or tables of lakes as for `read_log`, or files of JSON
-    objects. The reward of a person is the sum of their values from the first exposure on and before the first
-    exposure plus `window` (`14d`, `36h`, a timedelta), or with `any` whether one of them is not 0, or with
-    `count` how many rows there are; 0 for people without any. `clip` bounds it afterwards. People who saw
+    objects. The values of a person count from the first exposure on, and before the first exposure plus
+    `window` (`14d`, `36h`, a timedelta). The reward is their sum. With `any` it is whether one of them is not
+    0, with `count` how many there are. People without any have 0. `clip` bounds it afterwards. People who saw
     several variants of an experiment are left out and counted. `out` is a new Parquet or CSV file, there when
     it is complete.
 

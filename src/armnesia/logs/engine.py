@@ -147,7 +147,7 @@ def _database_of(process: int) -> Any:
     database.execute("SET GLOBAL TimeZone = 'UTC'")
 
     def close() -> None:
-        # A thread that lets go of an object of Python's needs the interpreter; a fork has no threads to end.
+        # DuckDB's threads need the interpreter to free objects of Python; a fork has no such threads.
         if process == os.getpid():
             database.close()
             shutil.rmtree(folder, ignore_errors=True)

@@ -90,7 +90,7 @@ class DeltaSource(LakeSource):
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "DeltaSource":
         """The table in a folder."""
         place = _place(location, "delta:")
-        opened = _delta_table(f"delta:{place}", place)
+        opened = delta_table(f"delta:{place}", place)
         number, metadata = int(opened.version()), opened.metadata()
         state = {"table": str(metadata.id), "version": number}
         made = cls(f"delta:{place}", columns, place=place, state=state, options=f", version = {number}")
@@ -164,7 +164,7 @@ class IcebergSource(LakeSource):
             place = _place(location, "iceberg:")
             location = f"iceberg:{place}"
         else:
-            place = _local(_iceberg_table(location).metadata_location)
+            place = local_path(iceberg_table(location).metadata_location)
         made = cls(location, columns, place=place)
         with made.connection() as connection:
             metadata, is_packed = made._metadata(connection)
@@ -197,7 +197,7 @@ class IcebergSource(LakeSource):
             if content == "EQUALITY_DELETES":  # DuckDB deletes rows without a value too
                 raise self._refused("it has equality deletes, which are not supported; compact it first")
             if content == "EXISTING":
-                files.append(_local(path))
+                files.append(local_path(path))
                 if format_ != "PARQUET":
                     raise self._refused(f"its files must be Parquet; {path!r} is {format_}")
         return files
@@ -218,16 +218,16 @@ def _place(name: str, scheme: str) -> str:
     return place if is_remote(place) else os.path.abspath(os.path.expanduser(place))
 
 
-def _local(uri: str) -> str:
+def local_path(uri: str) -> str:
     """A path on this machine without a scheme; any other URL as it is.
 
-    >>> _local("file:///logs/a%20b"), _local("file:/logs/a"), _local("s3://logs/a")
+    >>> local_path("file:///logs/a%20b"), local_path("file:/logs/a"), local_path("s3://logs/a")
     ('/logs/a%20b', '/logs/a', 's3://logs/a')
     """
     return uri.removeprefix("file://") if uri.startswith("file://") else uri.removeprefix("file:")
 
 
-def _delta_table(location: str, place: str) -> Any:
+def delta_table(location: str, place: str) -> Any:
     """The table as deltalake opens it."""
     import_sparing("deltalake")
     try:
@@ -248,7 +248,7 @@ def _delta_table(location: str, place: str) -> Any:
     raise InvalidLogError(f"source {location!r} cannot be read: {reason}")
 
 
-def _iceberg_table(location: str) -> Any:
+def iceberg_table(location: str) -> Any:
     """The table as a catalog of pyiceberg has it now."""
     catalog, *identifier = location.removeprefix("iceberg:").split(".")
     if not catalog or len(identifier) < 2 or not all(identifier) or may_hold_password(location):

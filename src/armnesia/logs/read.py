@@ -36,13 +36,18 @@ def read_log(
 ) -> Log:
     """Read logged decisions, check every row, and refuse a log with a wrong one.
 
-    `source` is the path of CSV or Parquet files (a folder, or a glob), a dataframe (pandas, polars eager or
-    lazy, whatever gives an Arrow stream), a mapping of columns, the `bandit_feedback` of the Open Bandit
-    Pipeline, a Delta or Iceberg table, `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`, a table of Spark,
-    `spark:CATALOG.DATABASE.TABLE`, or the URL of an SQLite or PostgreSQL database, with a `table`. Rows stay
-    where they are, and are added up there. `action`, `reward` and `user` name the columns; `user` is by
-    default the column named `user`, if there is one, and None for no user column. Without a source they are
-    the arrays themselves; `columns` are further arrays by name, for `Log.by` and `where`.
+    `source` is one of these; its rows stay where they are, and are added up there:
+
+    - CSV or Parquet files: a path, a folder or a glob;
+    - a dataframe: pandas, polars (eager or lazy), or whatever gives an Arrow stream;
+    - a mapping of columns, or the `bandit_feedback` of the Open Bandit Pipeline;
+    - a table of a lake: `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`;
+    - a table of Spark: `spark:CATALOG.DATABASE.TABLE`;
+    - the URL of an SQLite or PostgreSQL database, with a `table`.
+
+    `action`, `reward` and `user` name the columns. By default `user` is the column of that name, if there is
+    one; None means no user column. Without a source they are the arrays themselves; `columns` are further
+    arrays by name, for `Log.by` and `where`.
 
     `where` is a condition that a row must satisfy to be read, or several: "country = DE", "age >= 18",
     "page in (home, cart)"; see `Condition`. Other rows are not checked.

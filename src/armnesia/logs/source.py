@@ -1,8 +1,9 @@
 """`Source`: where logged decisions are, and how they become one relation; `open_source` finds the kind.
 
-A source has four methods of its own: `relation` gives its rows as a table in SQL, `version` says what was
-counted, `new_since` what came since, and `eraser` deletes rows there. Everything else is in `statements.py`.
-A new kind is one file with a subclass, and a line in `open_source`.
+A kind of source says how it is opened (`at`) and what its columns are selected from (`scan`). If it can, it
+says which version of the rows was counted (`version`), what came since (`new_since`), and who deletes rows
+there (`erased_by`). `relation` and the statements over it are the same for all kinds. A new kind is one file
+with a subclass, and a line in `_KINDS`.
 """
 
 import os

@@ -30,7 +30,7 @@ _READABLE = {
     **dict.fromkeys(INTEGERS, "0|-?[1-9][0-9]*"),
     "UUID": "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
 }
-"""Types in which a label is looked up as a value, so that files can be left out, and the texts of values."""
+"""Types whose values DuckDB looks up by the bounds of files, and the texts that are such values."""
 
 
 def quoted(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from armnesia.core.errors import UnsupportedError
 from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.erase.lakes import OTHER_FILES, LakeEraser
-from armnesia.logs.lakes import LakeSource, _delta_table
+from armnesia.logs.lakes import LakeSource, delta_table
 from armnesia.logs.sql import quoted
 
 _OWN_FILES = re.compile(r"(?!_delta_log/).*\.(parquet|crc)")
@@ -87,7 +87,7 @@ class DeltaEraser(LakeEraser):
 
 
 def _opened(source: LakeSource) -> Any:
-    return _delta_table(source.location, source.place)
+    return delta_table(source.location, source.place)
 
 
 def _at(source: LakeSource, version: int) -> LakeSource:

@@ -2,7 +2,7 @@
 
 pyiceberg takes snapshots out of the table's metadata and leaves their files. A purge removes them: files of
 snapshots that the table once had, by earlier files of its metadata, and that no present snapshot has. No
-other file is touched. What names other files is removed after them, so that a killed purge can be run again.
+other file is touched. Manifests are removed after the files that they list: a killed purge can be run again.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -13,7 +13,7 @@ from typing import Any
 from armnesia.core.errors import UnsupportedError
 from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.erase.lakes import OTHER_FILES, LakeEraser
-from armnesia.logs.lakes import METADATA_FILE, LakeSource, _iceberg_table, _local
+from armnesia.logs.lakes import METADATA_FILE, LakeSource, iceberg_table, local_path
 
 _AGE, _FEWEST = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
 _USUAL = {"gc.enabled": "true"}
@@ -42,7 +42,7 @@ class IcebergEraser(LakeEraser):
                 "a file of metadata is one version for good; name the table by its catalog,"
                 " iceberg:CATALOG.NAMESPACE.TABLE"
             )
-        elif set(_iceberg_table(self.source.location).metadata.refs) - {"main"}:
+        elif set(iceberg_table(self.source.location).metadata.refs) - {"main"}:
             reason = "it has branches or tags, which keep the rows; remove them"
         if reason is not None:
             raise UnsupportedError(f"rows of {self.source.location!r} cannot be erased: {reason}")
@@ -53,22 +53,24 @@ class IcebergEraser(LakeEraser):
         """Delete by names, which no file of the table's metadata then has."""
         from pyiceberg import expressions  # noqa: PLC0415 (an extra)
 
-        table = _iceberg_table(source.location)
+        table = iceberg_table(source.location)
         is_in: Any = expressions.In
         table.delete(is_in(column, set(values)))
         # The file before is the one that the catalog replaced: another writer may have been faster.
         before = table.metadata.metadata_log[-1].metadata_file
-        return self.at(f"iceberg:{_local(before)}"), self.at(f"iceberg:{_local(table.metadata_location)}")
+        places = map(local_path, (before, table.metadata_location))
+        then, now = (self.at(f"iceberg:{place}") for place in places)
+        return then, now
 
     def take_back(self, before: LakeSource) -> None:
         """Roll back to the snapshot before."""
-        table = _iceberg_table(self.source.location)
+        table = iceberg_table(self.source.location)
         table.manage_snapshots().rollback_to_snapshot(before.state["snapshot"]).commit()
 
     def purge(self, *, ignore_retention: bool = False) -> datetime | None:
         """Let old snapshots expire, and remove the files that only expired ones have."""
         with self.in_words():
-            table = _iceberg_table(self.source.location)
+            table = iceberg_table(self.source.location)
             usual_values = _USUAL if ignore_retention else _USUAL | {_FEWEST: "1"}
             for name, usual in usual_values.items():
                 declared = str(table.properties.get(name, usual))

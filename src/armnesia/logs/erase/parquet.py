@@ -1,9 +1,9 @@
 """Erasing rows of Parquet files: files that hold the people are written again, and take the old ones' places.
 
-One file after another: pyarrow writes it again beside the old one, row group by row group, DuckDB compares
-the rows of others in both, and the new one is renamed. Not by DuckDB: for other readers it would change types
-and which columns are required. A file of which no row stays has its columns and no rows. Killed at any point,
-a file is the old one or the new one, and the next run does the rest.
+Each file is written again beside the old one by pyarrow, row group by row group. DuckDB compares the rows of
+others in both; then the new file is renamed. DuckDB does not write it: for other readers that would change
+types, and which columns are required. A file of which no row stays has its columns and no rows. Killed at any
+point, a file is the old one or the new one, and the next run does the rest.
 """
 
 import glob
