@@ -157,11 +157,15 @@ class Column:
             return f"CAST(CAST({self.sql} AS VARCHAR) AS DOUBLE)"
         return f"CAST({self.sql} AS DOUBLE)"
 
-    def units(self) -> str:
+    def units(self, reward_range: tuple[float, float]) -> str:
         """The reward in units, as `core.units.to_units`; NULL where it is no number of the range."""
-        scaled = f"(({self.reward()}) - $low) / ($high - $low) * {float(UNIT)!r}::DOUBLE"
-        within = f"({self.reward()}) BETWEEN $low AND $high"
-        return f"CASE WHEN {within} THEN CAST({self.half_even.format(scaled)} AS BIGINT) END"
+        low, high = (f"CAST('{bound!r}' AS DOUBLE)" for bound in map(float, reward_range))
+        share = f"({self.reward()})"
+        within = f"{share} BETWEEN {low} AND {high}"
+        if reward_range != (0, 1):  # where the next line would change nothing, and take a tenth of the time
+            share = f"({share} - {low}) / ({high} - {low})"
+        scaled = self.half_even.format(f"{share} * {float(UNIT)!r}::DOUBLE")
+        return f"CASE WHEN {within} THEN CAST({scaled} AS BIGINT) END"
 
     @property
     def holds_numbers(self) -> bool:

@@ -40,9 +40,9 @@ class Relation:
         users = self.columns.get("user")
         return users.is_wrong() if isinstance(users, NameColumn) else "false"
 
-    def units(self) -> str:
+    def units(self, reward_range: tuple[float, float]) -> str:
         """The reward in units; NULL where a row cannot be counted, for its reward or its user."""
-        wrong, units = self.is_wrong_name(), self.columns["reward"].units()
+        wrong, units = self.is_wrong_name(), self.columns["reward"].units(reward_range)
         return units if wrong == "false" else f"CASE WHEN NOT {wrong} THEN {units} END"
 
     def among(self, chosen: "Chosen | None") -> tuple[str, dict[str, list[str]]]:
@@ -146,9 +146,9 @@ class Reading:
             f"SELECT {', '.join(texts)}, n, units, valid, products FROM ("
             f"SELECT {names}, count(*) AS n, {total.format('units')} AS units, count(units) AS valid,"
             f" {total.format(f'units * ({UNIT} - units)')} AS products FROM ("
-            f"SELECT {valued}, {self.relation.units()} AS units FROM {table} WHERE {kept}"
+            f"SELECT {valued}, {self.relation.units(reward_range)} AS units FROM {table} WHERE {kept}"
             f") AS valued GROUP BY {names}) AS added",
-            {**self._parameters(reward_range), **parameters, "positions": list(positions)},
+            {**self._parameters(), **parameters, "positions": list(positions)},
         )
         tallies, n_keys = [], len(self._key_columns)
         for action, *rest in found:
@@ -180,7 +180,7 @@ class Reading:
         keys = [each.text() for each in self._keys().values()]
         texts = [
             columns["action"].text(),
-            self.relation.units(),
+            self.relation.units(reward_range),
             *(each.text() for each in labels),
             *keys,
         ]
@@ -194,13 +194,12 @@ class Reading:
             names = ", ".join(f"r{place}" for place in range(len(texts)))
             grouped = f"SELECT min(position) AS place, {names}, count(*) FROM ({sql}) AS log GROUP BY {names}"
             sql = f"{grouped} ORDER BY place"
-        yield from self._connection.stream(sql, self._parameters(reward_range))
+        yield from self._connection.stream(sql, self._parameters())
 
     def first(
         self,
         value: str,
         condition: str,
-        reward_range: tuple[float, float] = (0.0, 1.0),
         n_conditions: int | None = None,
         **parameters: Any,
     ) -> list[tuple[int, Any]]:
@@ -209,7 +208,7 @@ class Reading:
             f"SELECT position, {value} FROM ({self._with_positions()}) AS log"
             f" WHERE {self._kept(n_conditions)} AND {condition} ORDER BY position LIMIT 4"
         )
-        found = self._connection.rows(sql, {**self._parameters(reward_range), **parameters})
+        found = self._connection.rows(sql, {**self._parameters(), **parameters})
         return [(int(position), each) for position, each in found]
 
     def first_wrong(
@@ -223,10 +222,10 @@ class Reading:
             Wrong.UNDECLARED: (f"left({text}, {_SHOWN})", column.named(text).is_in("undeclared")),
             Wrong.NO_NUMBER: (f"left({text}, {_SHOWN})", f"{text} IS NOT NULL AND {number} IS NULL"),
             Wrong.NOT_FINITE: (number, f"({number} IS NULL OR NOT {column.is_finite.format(number)})"),
-            Wrong.OUTSIDE: (number, f"{column.units()} IS NULL"),
+            Wrong.OUTSIDE: (number, f"{column.units(reward_range)} IS NULL"),
             Wrong.NO_NAME: ("'a name'", self.relation.is_wrong_name()),
         }[fault]
-        return self.first(shown, condition, reward_range, undeclared=list(texts))
+        return self.first(shown, condition, undeclared=list(texts))
 
     def user_type(self) -> UserType | None:
         """INTEGER if all users are integers as usually written, TEXT if not; None if there are none."""
@@ -261,7 +260,7 @@ class Reading:
         columns, kept = self.relation.columns, self._kept()
         users = [columns["user"].text()] if "user" in columns else []
         keys = [each.text() for each in self._keys().values()]
-        told = ", ".join([columns["action"].text(), self.relation.units(), *users, *keys])
+        told = ", ".join([columns["action"].text(), self.relation.units(reward_range), *users, *keys])
         own_id = columns["id"].text()
         repeated = f"SELECT {own_id} FROM {self.relation.table} WHERE {kept} GROUP BY ALL HAVING count(*) > 1"
         rows = (
@@ -274,7 +273,7 @@ class Reading:
             f" told IS DISTINCT FROM first_value(told) {in_order} AS differs FROM ({rows}) AS log) AS log"
             " WHERE differs ORDER BY position LIMIT 1"
         )
-        found = self._connection.rows(sql, self._parameters(reward_range))
+        found = self._connection.rows(sql, self._parameters())
         return (int(found[0][0]), int(found[0][1])) if found else None
 
     def check_conditions(self) -> None:
@@ -315,10 +314,9 @@ class Reading:
     def _with_positions(self) -> str:
         return f"SELECT *, {self._position} AS position FROM {self.relation.table}"
 
-    def _parameters(self, reward_range: tuple[float, float] = (0.0, 1.0)) -> dict[str, Any]:
-        low, high = reward_range
+    def _parameters(self) -> dict[str, Any]:
         compared = {f"where_{place}": list(each.values) for place, each in enumerate(self._where)}
-        return {**self.relation.parameters, **compared, "low": low, "high": high}
+        return {**self.relation.parameters, **compared}
 
 
 def _told(column: Column) -> str:
