@@ -7,7 +7,7 @@ COVERAGE ?=
 # Compiled modules are kept, whatever the shell says: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup demo lint test test-slow test-all hard-test house bench lock clean
+.PHONY: setup demo lint house test test-slow test-all hard-test bench release lock clean
 
 setup: $(READY)
 
@@ -29,6 +29,7 @@ demo: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy --num-workers 2
 
 # The quick tests: at most five minutes on two cores.
@@ -49,13 +50,18 @@ hard-test: setup
 		tests/vault/test_crash.py tests/vault/test_concurrency.py tests/vault/test_stateful.py \
 		tests/vault/test_benchmark.py tests/paper/test_claims.py
 
-# The import graph, the longest files and functions, and what the vault's commands call.
-house: setup
-	$(BIN)/python -m scripts.house
-
 # One report of the benchmarks, with the machine: all of them, which takes hours, or BENCHMARKS="lakes tilt".
 bench: setup
 	$(BIN)/python -m benchmarks.report $(BENCHMARKS)
+
+# What the main commands call: functions, files, transactions.
+house: setup
+	$(BIN)/python -m scripts.trace_walk
+
+# The wheel, the source, and a bill of materials (CycloneDX) of everything that the lock names, in dist/.
+release: setup
+	$(BIN)/python -m hatchling build
+	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o dist/bom.cdx.json
 
 # Pins versions and hashes only; needs uv.
 lock:

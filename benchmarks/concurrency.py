@@ -4,8 +4,7 @@
 
 Each client forgets people of its own, one after another, in a process of its own. Printed are the median and
 the 99th percentile of the time of one request, and the requests of the slowest client against the mean of
-all. On SQLite the same is measured without the queue of writers, in turn with it. Without a server's address
-in ARMNESIA_TEST_POSTGRES, a PostgreSQL server is started.
+all. Without a server's address in ARMNESIA_TEST_POSTGRES, a PostgreSQL server is started.
 """
 
 import argparse
@@ -14,7 +13,6 @@ import os
 import sys
 import tempfile
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +21,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage.writer_queue import WriterQueue
 from tests.databases import Place, fresh_place
 
 PEOPLE_PER_CLIENT = 20_000
 
 
-def client(place: Place, number: int, queued: bool, start: Any, seconds: float, results: Any) -> None:
+def client(place: Place, number: int, start: Any, seconds: float, results: Any) -> None:
     """Forget people until the time is over."""
-    if not queued:
-        WriterQueue.turn = lambda *_: nullcontext()  # type: ignore[assignment, method-assign]
     with Vault.open(place.url, keys=place.keys, timeout=120) as vault:
         vault.forget(users=[f"{number}-warm-up"])
         start.wait()
@@ -45,7 +40,7 @@ def client(place: Place, number: int, queued: bool, start: Any, seconds: float, 
     results.put((number, times))
 
 
-def measure(place: Place, clients: int, seconds: float, *, queued: bool = True) -> str:
+def measure(place: Place, clients: int, seconds: float) -> str:
     """Let all clients work; one line of results."""
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(clients), context.Queue()
@@ -54,7 +49,7 @@ def measure(place: Place, clients: int, seconds: float, *, queued: bool = True) 
     with place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest(rows, user="user")
     workers = [
-        context.Process(target=client, args=(place, number, queued, start, seconds, results))
+        context.Process(target=client, args=(place, number, start, seconds, results))
         for number in range(clients)
     ]
     for worker in workers:
@@ -81,13 +76,13 @@ def main() -> None:
     arguments = parser.parse_args()
     both = arguments.sqlite == arguments.postgresql
     print(f"{arguments.clients} clients, {os.cpu_count()} cores")
-    cases = [("sqlite", True), ("sqlite", False)] if both or arguments.sqlite else []
-    cases += [("postgresql", True)] if both or arguments.postgresql else []
-    for database, queued in cases:
+    cases = ["sqlite"] if both or arguments.sqlite else []
+    cases += ["postgresql"] if both or arguments.postgresql else []
+    for database in cases:
         with tempfile.TemporaryDirectory() as folder:
             place = fresh_place(database, Path(folder))
-            line = measure(place, arguments.clients, arguments.seconds, queued=queued)
-            print(f"{database + ('' if queued else ' without the queue'):<24} {line}")
+            line = measure(place, arguments.clients, arguments.seconds)
+            print(f"{database:<12} {line}")
 
 
 if __name__ == "__main__":

@@ -129,8 +129,7 @@ def measure_vault(runs: Runs, entries: int) -> None:
     runs.command("certificate", "show", "--sequence", "3", "--out", "c.json", name="certificate show")
     runs.command("public-key", name="public-key")
     runs.command("rebuild", name="rebuild")
-    runs.command("rotate-key", "signing", name="rotate-key signing")
-    runs.command("rotate-key", "digest", name="rotate-key digest")
+    runs.command("rotate-key", name="rotate-key")
     runs.command("compact", name="compact")
     runs.command("export", "last.json", "--for-restore", name="export before a restore", shown=False)
     for file in ("vault.db-wal", "vault.db-shm"):

@@ -85,15 +85,12 @@ def commands(sqlite: bool) -> Iterator[list[str]]:
     yield ["compact"]
     yield ["finish"]
     yield ["verify"]
-    if sqlite:
-        yield ["verify", "--in-place"]
     yield ["export", "export.json", "--for-restore"]
     yield ["restore", "export.json"]
     if sqlite:
         yield ["backup", "copy.db"]
     yield ["public-key"]
-    yield ["rotate-key", "signing"]
-    yield ["rotate-key", "digest"]
+    yield ["rotate-key"]
     yield ["rebuild"]
 
 

@@ -21,7 +21,6 @@ import psycopg
 
 if TYPE_CHECKING:
     from armnesia.vault import Configuration, Vault
-    from armnesia.vault.state.connection import Accept
 
 DATABASES = ("sqlite", "postgresql")
 SERVER = "ARMNESIA_TEST_POSTGRES"
@@ -43,10 +42,10 @@ class Place(NamedTuple):
 
         return Vault.create(self.url, configuration, keys=self.keys)
 
-    def open(self, timeout: float = 30.0, *, accept: "Accept" = "intact") -> "Vault":
+    def open(self, timeout: float = 30.0, *, checked: bool = True) -> "Vault":
         from armnesia.vault import Vault
 
-        return Vault.open(self.url, keys=self.keys, timeout=timeout, accept=accept)
+        return Vault.open(self.url, keys=self.keys, timeout=timeout, checked=checked)
 
 
 @cache

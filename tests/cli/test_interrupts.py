@@ -70,7 +70,7 @@ def test_ctrl_c_while_modules_are_loaded_is_one_sentence(
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of processes are POSIX")
 def test_where_ctrl_c_is_ignored_it_stays_so(vault: Path) -> None:
-    done = interrupted_while_loading("armnesia.cli.app", "ignored", vault, "decide")
+    done = interrupted_while_loading("armnesia.cli.app", "ignored", vault, "arms", "list")
     assert (done.returncode, done.stderr) == (0, "")
 
 

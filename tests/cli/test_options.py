@@ -18,16 +18,16 @@ SEVERAL_MEANINGS = {
         "--unlearner",
         "--out",
         "--out-folder",
-        "--export",
         "--protocol",
         "--datasets",
         "--n-jobs",
-        "--for-restore",
     ),
     *("--n", "--deletions", "--arms", "--model", "--c-star", "--learner"),  # in sweep they are lists
     *("--action-column", "--reward-column", "--user-column", "--delimiter"),  # a vault has them of before
     "--column",  # of a file of names, or by its role in a join
     "--replace",  # a file, or rows
+    "--by",  # keys of decisions, or who entered a request
+    "--checkpoint",  # for a certificate also an export
     "--where",  # conditions on rows, or the key of a decision
     *("--confidence", "--default-action", "--threshold", "--threshold-scale", "--sensitivity"),  # by owners
 }
@@ -43,20 +43,19 @@ def test_an_option_has_the_same_help_in_every_command() -> None:
     assert {name for name, texts in helps.items() if len(texts) > 1} <= SEVERAL_MEANINGS
 
 
-def test_a_ledger_entry_and_a_head_are_named_alike_everywhere() -> None:
+def test_a_ledger_entry_and_a_checkpoint_are_named_alike_everywhere() -> None:
     shown = {
         (command, name): option.metavar
         for command in commands()
         for name, option in options(command).items()
-        if name in ("--sequence", "--since", "--compromised-since", "--head")
+        if name in ("--sequence", "--compromised-since", "--checkpoint")
     }
     assert shown == {
         ("certificate show", "--sequence"): "ENTRY",
-        ("finish", "--since"): "ENTRY",
         ("rotate-key", "--compromised-since"): "ENTRY",
-        ("verify", "--head"): "HEAD",
-        ("ledger", "--head"): "HEAD",
-        ("certificate verify", "--head"): "HEAD",
+        ("verify", "--checkpoint"): "FILE",
+        ("ledger", "--checkpoint"): "FILE",
+        ("certificate verify", "--checkpoint"): "FILE",
     }
 
 
@@ -66,7 +65,7 @@ def test_every_command_that_reads_a_log_has_its_options() -> None:
     for command in ("unlearn", "audit", "compare", "ingest"):
         assert "--user-column" in options(command)
     assert {*LOG[:3], "--id-column", "--no-user"} <= set(options("ingest"))
-    assert {"--actions", "--actions-file"} <= set(options("init"))
+    assert {*LOG, "--user-column", "--like"} <= set(options("init"))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ def test_a_column_named_user_is_found_by_every_command(run: Any, folder: Path) -
         refused = run(command[0], "other.csv", *command[1:], *request)
         assert (refused.code, refused.err.count("\n")) == (2, 1)
         assert "the log has no column 'user'; name the column of the users with --user-column" in refused.err
-    assert run("init", "--actions", "A,B").code == 0
+    assert run("init", "--actions", "A,B", "--learner", "greedy").code == 0
     ingested = run("ingest", "log.csv", "--json")
     assert (ingested.json["user_column"], ingested.err) == ("user", "")
     assert run("forget", "--user", "ann", "--json").json["records"] == 1

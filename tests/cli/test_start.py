@@ -47,7 +47,7 @@ def test_the_help_has_four_panels_with_every_command_on_one_line(
 
 def test_the_group_of_certificates_lists_its_commands(run: Any) -> None:
     printed = run("certificate", "--help").out
-    assert "show    Print the certificate of a request." in printed
+    assert "show    Print the certificate of a person, or of a record." in printed
     assert "verify  Verify a certificate without the vault." in printed
 
 

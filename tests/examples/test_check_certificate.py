@@ -1,6 +1,7 @@
-"""The example that checks certificates without armnesia, against certificates of a vault."""
+"""The checkers for others, in Python and for Node, agree with the package on what a certificate is."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,89 +9,101 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.exceptions import InvalidSignature
 
-from armnesia.vault import Certificate, Configuration, Vault
+from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.signatures import public_key
-from examples import check_certificate
+from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.people import RECORD, USER
+from tests.vault.ledger.ledgers import OTHER, PUBLIC, SmallLedger, entry_of
 
-ROOT = Path(__file__).parents[2]
-PEOPLE = ["ann", "bob", "cem", "zoë", "nobody"]
-
-
-@pytest.fixture(scope="module")
-def handed_out(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Certificate]]:
-    """The public key of a vault, and certificates: of one person, of several together, of nobody."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('vault')}/vault.db"
-    with Vault.create(url, Configuration(actions=("A", "B"))) as vault:
-        users = ["ann", "bob", "cem", "zoë", "eve", "eve"]
-        log = {"action": ["A", "B"] * 3, "reward": [1, 0, 0.5, 1, 1, 0], "user": users}
-        vault.ingest(log, user="user")
-        alone = vault.forget(users=["eve"]).certificate
-        together = vault.forget(users=PEOPLE).certificate
-        each = [vault.certificate(users=[name]) for name in PEOPLE]
-        return vault.public_key(), [alone, together, *each]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROGRAMS = {
+    "python": [sys.executable, str(EXAMPLES / "check_certificate.py")],
+    "node": ["node", str(EXAMPLES / "check_certificate.mjs")],
+}
+ALL = [
+    pytest.param(
+        name, marks=pytest.mark.skipif(shutil.which(program[0]) is None, reason=f"{name} is not installed")
+    )
+    for name, program in PROGRAMS.items()
+]
 
 
-def test_it_accepts_what_a_vault_hands_out(handed_out: tuple[str, list[Certificate]]) -> None:
-    key, certificates = handed_out
-    openings = [each.opening for each in certificates]
-    assert openings[1] is None
-    assert max(len(opening["path"]) for opening in openings[2:] if opening is not None) == 3
-    assert min(len(opening["path"]) for opening in openings[2:] if opening is not None) == 1
-    for each in certificates:
-        assert each.verify(key) == []
-        check_certificate.check(each.to_json(), key)
+def certificate(role: str = USER, text: str = "416") -> Certificate:
+    ledger = SmallLedger()
+    for number in range(4, 9):
+        ledger.write(entry_of(number, "compacted"))
+    return ledger.certificate(role, text, later=(4, 8))
 
 
-def change_words(found: Any) -> None:
-    found["body"]["claims"]["forgotten"] += "!"
+@pytest.fixture(params=ALL)
+def check(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    def run(text: str, key: str = PUBLIC) -> "subprocess.CompletedProcess[str]":
+        (tmp_path / "certificate.json").write_text(text, encoding="utf-8")
+        command = [*PROGRAMS[request.param], str(tmp_path / "certificate.json"), key]
+        return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
 
-
-def change_name(found: Any) -> None:
-    found["opening"]["request"]["users"] = ["eve"]
-
-
-def swap_sides(found: Any) -> None:
-    found["opening"]["path"] = [step.replace("right", "left") for step in found["opening"]["path"]]
+    return run
 
 
 @pytest.mark.parametrize(
-    ("change", "error"),
-    [(change_words, InvalidSignature), (change_name, ValueError), (swap_sides, ValueError)],
+    ("role", "text", "outcome"),
+    [
+        (USER, "416", "deleted"),
+        (USER, "bob", "uncounted"),
+        (USER, "zoé", "nothing"),
+        (RECORD, "r-7", "deleted"),
+    ],
 )
-def test_it_refuses_what_was_changed(
-    handed_out: tuple[str, list[Certificate]], change: Callable[[Any], None], error: type[Exception]
-) -> None:
-    key, certificates = handed_out
-    found = json.loads(certificates[2].to_json())
-    change(found)
-    with pytest.raises(error):
-        check_certificate.check(json.dumps(found), key)
-    with pytest.raises(InvalidSignature):
-        check_certificate.check(certificates[2].to_json(), public_key(bytes(32)))
+def test_a_certificate_is_right_for_everybody(role: str, text: str, outcome: str, check: Any) -> None:
+    done = check(json.dumps(certificate(role, text).to_dict(), indent=7))
+    assert done.stderr == ""
+    said = [f"{role} {text}: {outcome}", "case DSR-2026/12: ", "actor clerk@example.com: "]
+    assert done.stdout.splitlines() == [*said, "compacted", "compacted", "valid"]
 
 
-def test_rewritten_numbers_are_not_what_was_signed(handed_out: tuple[str, list[Certificate]]) -> None:
-    """As jq and JavaScript write them."""
-    key, certificates = handed_out
-    text = certificates[0].to_json()
-    assert "0.0" in text
-    with pytest.raises(InvalidSignature):
-        check_certificate.check(text.replace("0.0,", "0,").replace("0.0}", "0}").replace("0.0\n", "0\n"), key)
+def flipped(text: str, place: int) -> str:
+    return text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :]
 
 
-def test_it_is_a_command(handed_out: tuple[str, list[Certificate]], tmp_path: Path) -> None:
-    key, certificates = handed_out
-    certificates[0].save(tmp_path / "eve.json")
-    program = ROOT / "examples" / "check_certificate.py"
-    command: list[str | Path] = [sys.executable, program, tmp_path / "eve.json", key]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "signed with this key; the entry, its words and the opening agree\n"
+CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "payload": lambda own: own["envelope"].update(payload=flipped(own["envelope"]["payload"], 100)),
+    "type": lambda own: own["envelope"].update(payloadType="application/json"),
+    "signature": lambda own: own["envelope"]["signatures"][0].update(
+        sig=flipped(own["envelope"]["signatures"][0]["sig"], 5)
+    ),
+    "index": lambda own: own.update(proof=own["proof"].replace("index 2", "index 3")),
+    "size": lambda own: own.update(proof=own["proof"].replace("\n8\n", "\n9\n")),
+    "origin": lambda own: own.update(proof=own["proof"].replace("armnesia/v-1", "armnesia/v-2")),
+    "checkpoint": lambda own: own.update(proof=flipped(own["proof"], len(own["proof"]) - 20)),
+    "hash": lambda own: own.update(proof=flipped(own["proof"], 40)),
+    "later": lambda own: own["later"][1].update(proof=own["proof"]),
+    "text": lambda own: own["opening"][0].update(text="417"),
+    "outcome": lambda own: own["opening"][0].update(outcome="nothing"),
+    "salt": lambda own: own["opening"][0].update(salt=own["opening"][1]["salt"]),
+    "place": lambda own: own["opening"][0].update(index=own["opening"][1]["index"]),
+    "path": lambda own: own["opening"][0].update(path=own["opening"][0]["path"][:-1]),
+}
 
 
-def test_the_page_shows_the_file() -> None:
-    page = (ROOT / "docs" / "vault-certificates.md").read_text("utf-8")
-    shown = page.split("```python\n")[1].split("```")[0]
-    assert shown == (ROOT / "examples" / "check_certificate.py").read_text("utf-8")
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_certificate_is_refused_by_everybody(change: str, check: Any) -> None:
+    document = certificate().to_dict()
+    CHANGES[change](document)
+    text = json.dumps(document)
+    assert text != json.dumps(certificate().to_dict())
+    assert check(text).returncode != 0
+    problems: object
+    try:
+        problems = Certificate.read(text).verify(PUBLIC)
+    except InvalidInputError as error:
+        problems = str(error)
+    assert problems
+
+
+def test_another_key_is_refused_by_everybody(check: Any) -> None:
+    text = certificate().to_json()
+    assert check(text).returncode == 0
+    assert check(text, public_key(OTHER)).returncode != 0

@@ -19,6 +19,7 @@ from armnesia import LCB, Adaptive, ArmStatistics, Budget, DeletionRequest, audi
 from armnesia.core.errors import UnsupportedError
 from armnesia.simulation import Environment, exact_release
 from armnesia.unlearners import FrozenRollback, Gaussian, MultiSource, Rollback, Tilt, Unlearner
+from armnesia.vault import Certificate
 from examples.root_penalty import RootPenalty
 from tests.simulation.all_data_sets import AllDataSets
 
@@ -136,7 +137,7 @@ def test_a_vault_keeps_their_parameters(scratch: Path, tmp_path: Path) -> None:
     assert (configuration["learner_options"], configuration["options"]) == ({"width": 0.3}, {"keep": 0.2})
     assert command(scratch, "ingest", "flights", *at).returncode == 0
     forgotten = json.loads(command(scratch, "forget", "--user", "N711ZX", *at).stdout)
-    entry = forgotten["certificate"]["body"]["entry"]
+    entry = Certificate.read(json.dumps(forgotten["certificate"])).entry.facts
     assert (entry["learner"]["width"], entry["unlearner"]["keep"]) == (0.3, 0.2)
     assert json.loads(command(scratch, "verify", *at).stdout)["holds"]
 

@@ -14,13 +14,10 @@ Row = Mapping[str, Any]
 class PlainJoin:
     """The rows of the log by experiment and user, and the counts."""
 
-    rows: dict[tuple[str, str], tuple[str, float, int, int, datetime, str | None]] = field(
-        default_factory=dict
-    )
-    """Action, reward, exposures, metric rows, first exposure, and its country."""
+    rows: dict[tuple[str, str], tuple[str, float, int, int, datetime]] = field(default_factory=dict)
+    """Action, reward, exposures, metric rows, and first exposure."""
     exposures: Counter[str] = field(default_factory=Counter)
     metric: Counter[str] = field(default_factory=Counter)
-    uses: Counter[str] = field(default_factory=Counter)
     left_out: int = 0
     clipped: int = 0
     open: int = 0
@@ -33,7 +30,7 @@ def text_of(value: Any) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read beside docs/joining.md)
+def plain_join(  # noqa: PLR0912 (written out, so that it can be read beside docs/joining.md)
     exposures: Sequence[Row],
     metric: Sequence[Row],
     window: timedelta,
@@ -44,9 +41,9 @@ def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read b
     metric_where: Mapping[str, str],
     with_value: bool,
 ) -> PlainJoin:
-    """Rows have user and time; exposures an experiment, an action and a country, metric rows a value."""
+    """Rows have user and time; exposures an experiment, an action, metric rows a value."""
     done = PlainJoin()
-    seen: dict[tuple[str, str], list[tuple[datetime, str, str | None]]] = {}
+    seen: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
     times = [
         row["time"]
         for rows, where in ((exposures, exposure_where), (metric, metric_where))
@@ -66,16 +63,14 @@ def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read b
         elif row["time"] is None:
             done.exposures["missing_time"] += 1
         else:
-            seen.setdefault((experiment, user), []).append((row["time"], action, text_of(row["country"])))
+            done.exposures["used"] += 1
+            seen.setdefault((experiment, user), []).append((row["time"], action))
     kept = {}
     for key, shown in seen.items():
-        if len({action for _, action, _ in shown}) > 1:
+        if len({action for _, action in shown}) > 1:
             done.left_out += 1
-            done.exposures["of_people_left_out"] += len(shown)
         else:
-            kept[key] = min(time for time, _, _ in shown)
-            done.exposures["first"] += 1
-            done.exposures["repeated"] += len(shown) - 1
+            kept[key] = min(time for time, _ in shown)
     values: dict[tuple[str, str], list[float]] = {key: [] for key in kept}
     for row in metric:
         user = text_of(row["user"])
@@ -88,26 +83,16 @@ def plain_join(  # noqa: PLR0912, PLR0915 (written out, so that it can be read b
         elif with_value and text_of(row["value"]) is None:
             done.metric["missing_value"] += 1
         else:
-            keys = [key for key in seen if key[1] == user]
-            done.metric["user_exposed" if keys else "user_not_exposed"] += 1
-            for key in keys:
-                if key not in kept:
-                    done.uses["of_people_left_out"] += 1
-                elif row["time"] < kept[key]:
-                    done.uses["before_window"] += 1
-                elif row["time"] - kept[key] >= window:
-                    done.uses["after_window"] += 1
-                else:
-                    done.uses["within_window"] += 1
+            done.metric["user_not_exposed"] += not any(key[1] == user for key in seen)
+            for key, first in kept.items():
+                if key[1] == user and first <= row["time"] < first + window:
                     values[key].append(row["value"] if with_value else 1)
     for key, found in values.items():
         reward = aggregated(aggregate, found)
         bounded = reward if clip is None else max(clip[0], min(clip[1], reward))
         done.clipped += bounded != reward
         done.open += kept[key] + window > max(times)
-        countries = [country for time, _, country in seen[key] if time == kept[key]]
-        country = min(filter(None, countries), default=None)  # of several first exposures, the smallest
-        done.rows[key] = (seen[key][0][1], bounded, len(seen[key]), len(found), kept[key], country)
+        done.rows[key] = (seen[key][0][1], bounded, len(seen[key]), len(found), kept[key])
     return done
 
 

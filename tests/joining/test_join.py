@@ -3,21 +3,18 @@
 import gzip
 import json
 import warnings
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
+import numpy as np
 import pytest
-from scipy import stats
 
 from armnesia import join_metrics, read_log
-from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
-from armnesia.joining import equal_shares_p_value
+from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.logs.engine import DuckDBConnection
 from armnesia.vault import Configuration, Vault
-from tests.joining.tables import write
 
 SHOWN = (
     "experiment,action,user,time\ncheckout,A,ann,2026-01-01T10:00:00Z\ncheckout,B,bob,2026-01-01T10:00:00Z\n"
@@ -45,20 +42,16 @@ def reward(folder: Path, metric: Any, shown: Any = ONE, **options: Any) -> float
 
 def test_a_vault_takes_the_log_and_its_ids_once(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
     out = files[2]
-    rows = [line.split(",") for line in SHOWN.splitlines()[1:]]
-    shown = [dict(zip(("experiment", "action", "user", "time"), row, strict=True)) for row in rows]
-    more = [{**row, "country": "DE", "age": age} for row, age in zip(shown, (17, 30.5), strict=True)]
-    path = write(tmp_path / "more.parquet", more, list(more[0]))
-    options: dict[str, Any] = {"clip": (0, 10), "out": out, "keep": ["country", "age"], "replace": True}
-    done = join_metrics(path, files[1], window="14d", **options)
+    options: dict[str, Any] = {"clip": (0, 10), "out": out, "replace": True}
+    done = join_metrics(*files[:2], window="14d", **options)
     assert json.loads(json.dumps(done.to_dict()))["out"] == str(out)
-    keys = ("experiment", "country", "age:18")  # numbers stay numbers
+    keys = ("experiment", "exposures:2")  # numbers stay numbers
     decisions = read_log(out, actions=["A", "B"], reward_range=(0, 10)).by(*keys)
-    assert set(decisions.keys) == {("checkout", "DE", "<18"), ("checkout", "DE", ">=18")}
+    assert set(decisions.keys) == {("checkout", "<2")}
     configuration = Configuration(actions=("A", "B"), reward_range=(0, 10), by=keys)
     with Vault.create(f"sqlite:///{tmp_path}/v.db", configuration) as vault:
         assert vault.ingest(out, id="id").added == 2
-        join_metrics(path, files[1], window="14d", **options)
+        join_metrics(*files[:2], window="14d", **options)
         assert vault.ingest(out, id="id").already_there == 2
 
 
@@ -79,7 +72,7 @@ def test_a_sum_does_not_depend_on_the_order_and_is_exact_in_decimals(tmp_path: P
 def test_times_without_a_zone_are_those_of_utc(tmp_path: Path, shown: Any, bought: Any) -> None:
     metric = {"user": ["ann"], "time": [bought], "value": [True]}
     if shown == "2026-01-01 10:00":  # 09:59 of the first of January in UTC, a second too early
-        with pytest.warns(UserWarning, match="1 are before the first exposure, 0 after the window"):
+        with pytest.warns(UserWarning, match="no row of the metric lies in a window"):
             assert reward(tmp_path, metric, {**ONE, "time": [shown]}) == 0.0
     else:
         assert reward(tmp_path, metric, {**ONE, "time": [shown]}) == 1.0
@@ -88,17 +81,17 @@ def test_times_without_a_zone_are_those_of_utc(tmp_path: Path, shown: Any, bough
 @pytest.mark.parametrize("time", [1767261600, 1767261600.5, True, "1767261600", "31.1.2026", "infinity"])
 def test_what_is_no_time_is_refused(tmp_path: Path, time: Any) -> None:
     rule = "must hold times of the years 1 to 9999" if isinstance(time, str) else "must hold times; it holds"
+    times = [time] if isinstance(time, str) else np.array([time])
     with pytest.raises(InvalidLogError, match=f"time column 'time' of the metric {rule}"):
-        reward(tmp_path, {"user": ["ann"], "time": [time], "value": [1]})
+        reward(tmp_path, {"user": ["ann"], "time": times, "value": [1]})
 
 
 def test_metrics_that_are_all_zero_are_warned_of(tmp_path: Path) -> None:
     metric = {"user": ["ann", "ann"], "time": ["2025-12-31", "2026-01-10"], "value": [1, 1]}
-    late = r"1 are before the first exposure, 1 after the window; the last time of the metric is 2026-01-10"
-    with pytest.warns(UserWarning, match=late) as caught:
+    with pytest.warns(UserWarning, match="0 are of users who are not among those of the exp") as caught:
         assert reward(tmp_path, metric, window="1d") == 0
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"its users are not among those of the exposures"):
+    with pytest.warns(UserWarning, match="2 are of users who are not among those of the exposures"):
         assert reward(tmp_path, {**metric, "user": ["7.0", "8.0"]}) == 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -109,38 +102,35 @@ def test_metrics_that_are_all_zero_are_warned_of(tmp_path: Path) -> None:
     ("changed", "message"),
     [
         ({"window": "-14d"}, "window must be a time of more than 0 and at most 100 years"),
-        ({"window": "0d"}, "got '0d'"),
         ({"window": "14"}, "got '14'"),
-        ({"window": timedelta(days=-1)}, "window must be a time of more than 0"),
         ({"window": "9999w"}, "at most 100 years"),
         ({"aggregate": "mean"}, "aggregate must be sum, any or count; got 'mean'"),
         ({"clip": (1, 1)}, "clip must be two finite numbers, the lower one first"),
-        ({"clip": (0, float("inf"))}, "clip must be two finite numbers"),
-        ({"clip": 1}, "clip must be two finite numbers"),
         ({"preset": "x"}, "preset must be growthbook, posthog, statsig or launchdarkly; got 'x'"),
         ({"experiment": "x", "columns": {"experiment": "e"}}, "without a column of it; got 'x'"),
-        ({"experiment": ""}, "experiment must be the name of the only one"),
         (
             {"columns": {"arm": "x"}},
             "columns must name 'experiment', 'action', 'user', 'time', 'metric_user'",
         ),
-        ({"columns": {"user": ""}}, "got 'user': ''"),
         ({"columns": {"user": "who"}}, "user column 'who' of the exposures is not in the source; it has"),
         (
             {"columns": {"value": "paid"}},
             "it has 'user', 'time', 'value'; name it with columns (--column value",
         ),
-        ({"columns": {"metric_user": "who"}}, "name it with columns (--column metric_user=NAME)"),
         ({"columns": {"time": "action", "metric_time": "time"}}, "got 'A' at row 1, 'B' at row 2"),
-        ({"columns": {"value": "user"}}, "must hold numbers from -1e18 to 1e18; got 'ann' at row 1"),
+        *(
+            (
+                {"metric": {"user": ["ann"], "time": ["2026-01-02"], "value": [value]}},
+                f"got '{value}' at row 1",
+            )
+            for value in ("inf", "1e19", "two")
+        ),
         ({"metric_where": "event = x"}, "condition column 'event' of the metric is not in the source"),
-        ({"exposure_where": "action < 2"}, "to be compared with 2; got another value at row 1"),
-        ({"exposure_where": "action = C"}, "no row is left for the log: 2 exposures read, 0 of them"),
-        ({"keep": "planet"}, "keep column 'planet' of the exposures is not in the source"),
-        ({"keep": ["User"]}, "keep must be names of different columns, other than"),
-        ({"keep": ["a", "a"]}, "got 'a'"),
+        (
+            {"exposure_where": "action = C"},
+            "no row is left for the log: of 2 exposures, 0 are complete",
+        ),
         ({"exposures": "sqlite:///logs.db"}, "exposures must be files, a dataframe or a table of a lake"),
-        ({"metric": "no.json"}, "is not a file and matches none"),
     ],
 )
 def test_what_is_refused(files: tuple[Path, Path, Path], changed: dict[str, Any], message: str) -> None:
@@ -150,12 +140,6 @@ def test_what_is_refused(files: tuple[Path, Path, Path], changed: dict[str, Any]
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
     assert sorted(path.name for path in files[2].parent.iterdir()) == ["metric.csv", "shown.csv"]
-
-
-@pytest.mark.parametrize("value", ["inf", "1e19", "two"])
-def test_values_that_are_no_finite_numbers_are_refused(tmp_path: Path, value: str) -> None:
-    with pytest.raises(InvalidLogError, match=f"got '{value}' at row 1"):
-        reward(tmp_path, {"user": ["ann"], "time": ["2026-01-02"], "value": [value]})
 
 
 def test_an_existing_file_is_kept_unless_it_is_to_be_replaced(files: tuple[Path, Path, Path]) -> None:
@@ -206,35 +190,15 @@ def test_globs_and_compressed_files(tmp_path: Path) -> None:
         (tmp_path / f"m{day}.jsonl.gz").write_bytes(gzip.compress(json.dumps(event).encode() + b"\n\n"))
     out = tmp_path / "log.csv.gz"
     done = join_metrics(tmp_path / "e*.csv.gz", tmp_path / "m*.jsonl.gz", window="2d", out=out)
-    assert (done.exposures["read"], done.exposures["repeated"], done.metric["read"]) == (2, 1, 2)
+    assert (done.exposures["used"], done.rows) == (2, 1)
     assert b"checkout,A,3.0,ann" in gzip.decompress(out.read_bytes())
-
-
-def test_a_delta_table_and_names_that_need_quotes(tmp_path: Path) -> None:
-    deltalake = pytest.importorskip("deltalake", reason="an extra", exc_type=ImportError)
-
-    name = 'it\'s "a", b'
-    deltalake.write_deltalake(tmp_path / "shown", pa.table({**ONE, name: ["x"]}))
-    metric = write(
-        tmp_path / "m.json", [{"user": "ann", "time": "2026-01-02", "value": 2}], ["user", "time", "value"]
-    )
-    out = tmp_path / "log.csv"
-    try:
-        join_metrics(f"delta:{tmp_path}/shown", metric, window="7d", out=out, experiment="it's", keep=name)
-    except UnsupportedError as error:  # no wheel of the extension here
-        pytest.skip(str(error))
-    header, line = out.read_text(encoding="utf-8").splitlines()
-    assert header.endswith('metric_rows,"it\'s ""a"", b"')
-    assert line == "it's,A,2.0,ann,4:it's:ann,2026-01-01 10:00:00+00,1,1,x"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1]\n", "is not in the source"),
         ("", "is not in the source"),
-        ('{"user": "zoe", "time": "2026-01-01", "TIME": 1}', "cannot be told from 'TIME', which differs"),
-        ('{"user": 1}\n{"us', "cannot be read: it is damaged"),
+        ('{"user": "zoe", "time": "2026-01-01", "TIME": 1}', "differs from another in upper and lower case"),
         ('{"user": "zoe", "time": "2026-01-01"}\n[]', "something else than JSON objects"),
         ('[{"user": "zoe", "time": "2026-01-01"}, {"user', "cannot be read: it is damaged"),
     ],
@@ -245,8 +209,3 @@ def test_broken_json_is_refused(tmp_path: Path, text: str, message: str) -> None
         reward(tmp_path, tmp_path / "m.json", aggregate="any")
     assert "\n" not in str(refused.value)
     assert "zoe" not in str(refused.value)
-
-
-def test_the_p_value_of_equal_shares_is_that_of_scipy() -> None:
-    for counts in ([10, 20], [5000, 5100, 4900], [1, 1, 1, 50]):
-        assert equal_shares_p_value(counts) == pytest.approx(stats.chisquare(counts).pvalue, rel=1e-12)

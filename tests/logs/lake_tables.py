@@ -150,18 +150,6 @@ def iceberg_files(table: IcebergTable) -> list[IcebergFile]:
     return sorted((task.file for task in table.scan().plan_files()), key=lambda file: file.file_path)
 
 
-def compact_iceberg(table: IcebergTable) -> None:
-    """Write all rows to one new file, in a `replace` snapshot, which pyiceberg cannot make by itself."""
-    old = iceberg_files(table)
-    rows = table.scan().to_arrow()
-    with table.transaction() as transaction, transaction.update_snapshot().overwrite() as snapshot:
-        for file in _dataframe_to_data_files(table.metadata, rows, table.io):
-            snapshot.append_data_file(file)
-        for file in old:
-            snapshot.delete_data_file(file)
-    edit_metadata(table, lambda metadata: set_operation(metadata, "replace"))
-
-
 def append_without(table: IcebergTable, rows: pa.Table, column: str) -> None:
     """Append rows in files without a column by which the table is partitioned."""
     with table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
@@ -178,13 +166,6 @@ def edit_metadata(table: IcebergTable, change: Callable[[dict[str, Any]], None])
     metadata = json.loads(file.read_text("utf-8"))
     change(metadata)
     file.write_text(json.dumps(metadata), "utf-8")
-
-
-def set_operation(metadata: dict[str, Any], operation: str) -> None:
-    """Let the present snapshot be the result of another operation."""
-    for snapshot in metadata["snapshots"]:
-        if snapshot["snapshot-id"] == metadata["current-snapshot-id"]:
-            snapshot["summary"]["operation"] = operation
 
 
 def delete_positions(table: IcebergTable, positions: dict[str, list[int]], file: Path) -> None:
@@ -224,7 +205,6 @@ def add_delete_file(
         snapshot = _AddedDeletes(Operation.APPEND, transaction, table.io)
         snapshot.deletes = deletes
         snapshot.commit()
-    edit_metadata(table, lambda metadata: set_operation(metadata, "delete"))
 
 
 class _DeleteManifest(ManifestWriterV2):

@@ -2,7 +2,9 @@
 
 import atexit
 import importlib.util
+import os
 import shutil
+import sys
 import tempfile
 import warnings
 from functools import cache
@@ -40,32 +42,16 @@ def spark() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession
-    from armnesia.logs.spark import without_output
 
     folder = tempfile.mkdtemp(prefix="armnesia-spark-")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # which has armnesia
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for name, value in {**SETTINGS, "spark.sql.warehouse.dir": folder}.items():
         builder = builder.config(name, value)
     try:
-        with without_output():
-            session = builder.getOrCreate()
+        session = builder.getOrCreate()
     except Exception as error:
         raise MissingExtraError("Java did not start") from error
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(session.stop)
     return session
-
-
-def view(table: dict[str, list[Any]], types: dict[str, str], name: str = "log") -> str:
-    """A view of these rows, in their order; its name as a source."""
-    schema = ", ".join(f"`{column}` {type_}" for column, type_ in types.items())
-    rows = list(zip(*table.values(), strict=True))
-    spark().createDataFrame(rows, schema).coalesce(1).createOrReplaceTempView(name)
-    return f"spark:{name}"
-
-
-def spark_type(values: list[Any]) -> str:
-    """The type of a column of Python values."""
-    kinds = {type(value) for value in values if value is not None}
-    names = {str: "string", int: "bigint", bool: "boolean", float: "double"}
-    return "double" if kinds == {int, float} else names.get(kinds.pop() if len(kinds) == 1 else str, "string")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
+from armnesia.core.identifiers import UserType, is_plain_integer
 from armnesia.logs.engine import connected
 from armnesia.logs.sql import Column, NameColumn
 from tests.quick import examples
@@ -41,15 +41,12 @@ def _objects(values: list[Any]) -> Any:
 @example(texts=["\u212b", "a\u030a", "Ann ", "\x1fann", "ann\x00", "x\u2000"])
 def test_names_are_normalised_alike(user_type: UserType, texts: list[str]) -> None:
     column = NameColumn.of(Column("t", "VARCHAR"), user_type)
-    found = selected(
-        texts, column.text(), column.is_wrong(), column.is_usual_integer(), column.looks_like_float()
-    )
-    for text, (name, is_wrong, is_usual, is_float) in zip(texts, found[:-1], strict=True):
+    found = selected(texts, column.text(), column.is_wrong(), column.is_usual_integer())
+    for text, (name, is_wrong, is_usual) in zip(texts, found[:-1], strict=True):
         normal = user_type.normalised(text)
         assert name == (normal or None), text
         assert is_wrong == (normal is None), text
         assert is_usual == is_plain_integer(text), text
-        assert is_float == looks_like_float(text), text
     assert found[-1][:2] == (None, False)
 
 

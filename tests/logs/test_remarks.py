@@ -1,21 +1,18 @@
-"""What logs are warned of: propensities that depend on more than the action, and mixed experiments."""
+"""What logs are warned of: propensities that depend on more than the action."""
 
 import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from armnesia.core.errors import ConfoundedLogWarning
-from armnesia.logs import open_source, read_log, read_opened, warn_of_experiments
+from armnesia.logs import open_source, read_log, read_opened
+from armnesia.logs.columns import propensity_columns
 from armnesia.logs.keys import checked_keys
-from armnesia.logs.remarks import propensity_columns
 from armnesia.vault import Configuration, Vault
 from tests.logs.conformance.sources import write_csv, write_sqlite
 
@@ -36,7 +33,7 @@ def log_with(values: list[Any], name: str = "pscore") -> Held:
     }
 
 
-@pytest.fixture(params=["mapping", "frame", "CSV", "Parquet", "SQLite"])
+@pytest.fixture(params=["mapping", "CSV", "SQLite"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Held], dict[str, Any]]:
     def store(held: Held) -> dict[str, Any]:
         (tmp_path / "log.db").unlink(missing_ok=True)
@@ -44,11 +41,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Held], d
             return {"source": write_sqlite(tmp_path / "log.db", held), "table": "log"}
         if request.param == "CSV":
             return {"source": write_csv(tmp_path / "log.csv", held)}
-        frame = pl.DataFrame(held, strict=False)
-        if request.param == "Parquet":
-            frame.write_parquet(tmp_path / "log.parquet")
-            return {"source": tmp_path / "log.parquet"}
-        return {"source": held if request.param == "mapping" else frame}
+        return {"source": held}
 
     return store
 
@@ -112,37 +105,4 @@ def test_feedback_of_the_open_bandit_pipeline() -> None:
     feedback: dict[str, Any] = {"n_rounds": 4, "n_actions": 2, "position": None, "context": np.zeros((4, 3))}
     feedback |= {"action": np.array([0, 1, 0, 1]), "reward": np.array([1, 0, 1, 1])}
     for pscore, expected in ((np.array(VARYING), [SENTENCE]), (np.full(4, 0.5), []), (None, [])):
-        for source in (feedback | {"pscore": pscore}, SimpleNamespace(**feedback, pscore=pscore)):
-            assert warned_of(partial(read_log, source)) == expected
-
-
-def test_the_warning_is_at_the_line_of_the_caller(tmp_path: Path) -> None:
-    table = log_with(VARYING)
-    with pytest.warns(ConfoundedLogWarning) as caught:
-        read_log(table, actions=["A", "B"])
-    with (
-        Vault.create(f"sqlite:///{tmp_path}/vault.db", Configuration(actions=("A", "B"))) as vault,
-        pytest.warns(ConfoundedLogWarning) as of_vault,
-    ):
-        vault.ingest(pd.DataFrame(table), no_user=True)
-    assert [each.filename for each in [*caught, *of_vault]] == [__file__] * 2
-
-
-def test_several_experiments_are_noticed(stored: Any) -> None:
-    mixed = stored(log_with(["checkout", "search", None], "experiment"))
-    assert open_source(**mixed).mixes_experiments()
-    assert not open_source(**mixed, where="experiment = checkout").mixes_experiments()
-    assert not open_source(**stored(log_with(["x", None, "x"], "experiment"))).mixes_experiments()
-    assert not open_source(**stored(log_with(["x", "y", "z"], "page"))).mixes_experiments()
-
-
-def test_mixed_experiments_are_warned_of(tmp_path: Path) -> None:
-    table = log_with(["checkout", "search", "search"], "experiment")
-    with (
-        Vault.create(f"sqlite:///{tmp_path}/vault.db", Configuration(actions=("A", "B"))) as vault,
-        pytest.warns(UserWarning, match="column 'experiment' has several values, whose rows are mixed into"),
-    ):
-        assert vault.ingest(table, no_user=True).added == 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_experiments(False, stacklevel=2)
+        assert warned_of(partial(read_log, feedback | {"pscore": pscore})) == expected

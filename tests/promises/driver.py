@@ -4,6 +4,7 @@ The tests speak of people, rows and decisions. What commands, options and keys o
 alone, so that a change of names is a change of this file.
 """
 
+import base64
 import contextlib
 import io
 import json
@@ -109,7 +110,7 @@ class Driven:
     _copies: int = 0
     ADD_ARM_C = ("arms", "add", "C")
     RETIRE_ARM_B = ("arms", "retire", "B")
-    ROTATE_SIGNING_KEY = ("rotate-key", "signing")
+    ROTATE_SIGNING_KEY = ("rotate-key",)
     COMPACT = ("compact",)
     ERASING_TOO = ("--erase-at-source", "--purge", "--ignore-retention")
 
@@ -173,7 +174,7 @@ class Driven:
 
     def _forgotten(self, names: Sequence[str], options: Sequence[object]) -> Forgotten:
         done = self.run(*self.forget_words(*names), *options)
-        return Forgotten(done["sequence"], done["records"], done["held"], done["repeated"], done["served"])
+        return Forgotten(done["entry"], done["records"], done["held"], done["repeated"], done["served"])
 
     def forget_words(self, *names: str) -> tuple[str, ...]:
         """The command, for a process of its own, too."""
@@ -207,7 +208,7 @@ class Driven:
     def checkpoint(self) -> Path:
         """The signed size and root of the ledger."""
         path = self.folder / "checkpoint.txt"
-        path.write_text(self.run("ledger", "--checkpoint")["checkpoint"], encoding="utf-8")
+        path.write_text(self.run("ledger", "--checkpoint-only")["checkpoint"], encoding="utf-8")
         return path
 
     def journal(self) -> list[str]:
@@ -230,11 +231,11 @@ class Driven:
 
     def requests(self) -> int:
         """How many entries answer a request."""
-        return sum(kind in ("forget", "nothing_held") for kind in self.kinds())
+        return self.kinds().count("forget")
 
     def head(self) -> str:
         """The last known head, as it is stored elsewhere."""
-        return str(self.run("ledger", "--head-only")["head"])
+        return str(self.run("ledger", "--checkpoint-only")["head"])
 
     def problems(self) -> list[str]:
         """What `verify` says; a vault that it cannot open is a problem."""
@@ -253,11 +254,11 @@ class Driven:
 
     def moved(self, old: object, new: object) -> None:
         """Tell the vault where a source is now."""
-        self.run("rebuild", "--moved", old, new)
+        self.run("restore", "--moved", old, new)
 
     def without(self, source: object) -> None:
         """Tell the vault that a source is lost."""
-        self.run("rebuild", "--without", source)
+        self.run("restore", "--without", source)
 
     def forgotten_before(self, *people: str) -> Any:
         """Forget people; of whom the answer says that they were forgotten before."""
@@ -269,7 +270,7 @@ class Driven:
         return int(self.run("ingest", source, *words)["added"])
 
     def rotate_signing_key(self, *options: object) -> None:
-        self.run("rotate-key", "signing", *options)
+        self.run("rotate-key", *options)
 
     def change_policy(self, *options: object) -> None:
         self.run("policy", *options)
@@ -284,14 +285,9 @@ class Driven:
         """A token of the service."""
         return str(self.run("token", "create", "--role", role)["text"])
 
-    def keep_for_restore(self) -> Path:
-        """What `restore` needs beside the backup."""
-        path = self.folder / "for-restore.json"
-        self.run("export", path, "--for-restore")
-        return path
-
-    def restore(self, *kept: Path) -> Any:
-        return self.run("restore", *kept)
+    def restore(self, *options: object) -> Any:
+        """Bring the vault in line with its journal."""
+        return self.run("restore", *options)
 
     def copy_of_database(self) -> Any:
         """A backup: of SQLite by the command, of PostgreSQL by one of its own tools."""
@@ -402,7 +398,8 @@ def words_of_certificate(path: Path, keys: object) -> str:
 
 
 def level_of(certificate: Path) -> str:
-    return str(json.loads(certificate.read_text(encoding="utf-8"))["body"]["entry"]["level"])
+    payload = json.loads(certificate.read_text(encoding="utf-8"))["envelope"]["payload"]
+    return str(json.loads(base64.b64decode(payload))["predicate"]["level"])
 
 
 @dataclass
@@ -441,7 +438,7 @@ class Service:
     def certificate(self, entry: int, role: str | None = "reader") -> httpx.Response:
         return self.request("GET", f"/v1/certificates/{entry}", role)
 
-    def health(self, path: str = "/live", role: str | None = None) -> httpx.Response:
+    def health(self, path: str = "/healthz", role: str | None = None) -> httpx.Response:
         return self.request("GET", path, role)
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""Commands that are killed at a step: just before an SQL statement, a commit, or a change of a file on disk.
+"""Commands that are killed at a step: an SQL statement, a commit, a change of a file, a call of an eraser.
 
 Steps are seen by Python's profiler, so nothing of armnesia has to know. A process that has imported the
 command line forks a child for each command.
@@ -16,7 +16,8 @@ from typing import Any, Self
 ROOT = Path(__file__).parents[2]
 OF_SQLITE = ("execute", "executemany", "commit")
 OF_FILES = ("fsync", "fdatasync", "rename", "replace", "unlink", "ftruncate")
-OF_PSYCOPG = ("execute", "executemany", "commit", "rollback", "copy")
+OF_ERASERS = os.path.join("armnesia", "logs", "erase", "")
+OF_PSYCOPG = ("execute", "executemany", "commit", "rollback", "copy", "close")
 
 
 class Killer:
@@ -52,7 +53,8 @@ def _is_step(event: str, frame: FrameType, called: Any) -> bool:
         in_sqlite = owner == "sqlite3" and name in OF_SQLITE
         return in_sqlite or (name in OF_FILES and called.__module__ == "posix")
     code = frame.f_code
-    return event == "call" and code.co_name in OF_PSYCOPG and f"{os.sep}psycopg{os.sep}" in code.co_filename
+    of_psycopg = code.co_name in OF_PSYCOPG and f"{os.sep}psycopg{os.sep}" in code.co_filename
+    return event == "call" and (of_psycopg or OF_ERASERS in code.co_filename)
 
 
 def _be_child(arguments: list[str], die_at: int | None, answer: int) -> None:

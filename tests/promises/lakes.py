@@ -25,7 +25,7 @@ TYPES = (pa.string(), pa.string(), pa.string(), pa.float64(), pa.string())
 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
-    columns = zip(*(row.values for row in rows), strict=True)
+    columns = zip(*(row.values for row in rows), strict=True) if rows else [()] * len(TYPES)
     return pa.table(
         [pa.array(own, kind) for own, kind in zip(columns, TYPES, strict=True)], names=list(COLUMNS)
     )
@@ -34,8 +34,7 @@ def arrow(rows: Sequence[Row]) -> pa.Table:
 class Lake(ABC):
     """A log in a folder or on a server."""
 
-    options: tuple[str, ...] = ()
-    """What an ingest has to be told beside its columns."""
+    table: str | None = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "lake"
@@ -45,6 +44,11 @@ class Lake(ABC):
     @abstractmethod
     def source(self) -> str: ...
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What an ingest has to be told beside its columns."""
+        return ("--table", self.table) if self.table else ()
+
     @abstractmethod
     def append(self, rows: Sequence[Row]) -> None: ...
 
@@ -52,10 +56,21 @@ class Lake(ABC):
     def values(self) -> list[tuple[Any, ...]]:
         """Every row, read by another program: DuckDB, deltalake, pyiceberg, sqlite3 or psycopg."""
 
+    def state(self) -> Any:
+        """What is stored: it changes with any file."""
+        return {path: path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
+
     def bytes(self) -> bytes:
-        """Everything that the log has on the disk."""
-        files = sorted(path for path in self.folder.rglob("*") if path.is_file())
-        return b"".join(path.read_bytes() for path in files)
+        """Everything that the log has on the disk; of Parquet also what is compressed."""
+        return b"".join(content + _unpacked(path) for path, content in self.state().items())
+
+
+def _unpacked(path: Path) -> bytes:
+    if path.suffix != ".parquet":
+        return b""
+    with pq.ParquetFile(path) as file:
+        groups = [file.metadata.row_group(at).to_dict() for at in range(file.num_row_groups)]
+        return repr((file.read().to_pylist(), groups, file.metadata.metadata)).encode()
 
 
 def _values(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -82,82 +97,93 @@ class Delta(Lake):
         return f"delta:{self.folder}"
 
     def append(self, rows: Sequence[Row]) -> None:
-        options = deltalake.WriterProperties(compression="UNCOMPRESSED")
-        deltalake.write_deltalake(str(self.folder), arrow(rows), mode="append", writer_properties=options)
+        deltalake.write_deltalake(self.folder, arrow(rows), mode="append")
+
+    @property
+    def opened(self) -> deltalake.DeltaTable:
+        return deltalake.DeltaTable(self.folder)
 
     def bytes(self) -> bytes:
         """Without the log, which holds lowest and highest values of files until its own retention is over."""
-        return b"".join(path.read_bytes() for path in sorted(self.folder.rglob("*.parquet")))
+        return b"".join(_unpacked(path) for path in sorted(self.folder.rglob("*.parquet")))
 
     def values(self) -> list[tuple[Any, ...]]:
-        return _values(pa.table(deltalake.DeltaTable(str(self.folder)).to_pyarrow_table()))
+        return _values(self.opened.to_pyarrow_table())
 
 
 class Iceberg(Lake):
     source = "iceberg:lake.logs.clicks"
 
-    def table(self, rows: Sequence[Row] = ()) -> Any:
+    @property
+    def opened(self) -> Any:
         catalog = load_catalog("lake")
         catalog.create_namespace_if_not_exists("logs")
-        return catalog.create_table_if_not_exists(
-            "logs.clicks", schema=arrow(rows or [Row("", "", "", 0)]).schema
-        )
+        plain = {"write.avro.compression-codec": "null"}  # the lowest and highest names of a file are there
+        return catalog.create_table_if_not_exists("logs.clicks", schema=arrow([]).schema, properties=plain)
 
     def append(self, rows: Sequence[Row]) -> None:
-        self.table().append(arrow(rows))
+        self.opened.append(arrow(rows))
 
     def values(self) -> list[tuple[Any, ...]]:
-        return _values(self.table().scan().to_arrow())
+        return _values(self.opened.scan().to_arrow())
 
 
 class Sqlite(Lake):
-    options = ("--table", "clicks")
+    table = "clicks"
+    declared = f"CREATE TABLE clicks (number INTEGER PRIMARY KEY, {', '.join(COLUMNS)})"
 
     @property
     def source(self) -> str:
         return f"sqlite:///{self.folder}/log.db"
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def run(self, sql: str, rows: Sequence[Row] = ()) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.folder / "log.db")) as database, database:
-            database.execute(
-                f"CREATE TABLE IF NOT EXISTS clicks (number INTEGER PRIMARY KEY, {', '.join(COLUMNS)})"
+            done = (
+                database.executemany(sql, [each.values for each in rows]) if rows else database.execute(sql)
             )
-            sql = f"INSERT INTO clicks ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?)"
-            database.executemany(sql, [row.values for row in rows])
+            return list(done.fetchall())
+
+    def append(self, rows: Sequence[Row]) -> None:
+        if not self.run("SELECT 1 FROM sqlite_schema WHERE name = 'clicks'"):
+            self.run(self.declared)
+        self.run(f"INSERT INTO clicks ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?)", rows)
 
     def values(self) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.folder / "log.db")) as database:
-            return list(database.execute(f"SELECT {', '.join(COLUMNS)} FROM clicks"))
+        return self.run(f"SELECT {', '.join(COLUMNS)} FROM clicks")
 
 
 class Postgres(Lake):
+    table: str
+    source = ""
+    declared = "(number bigserial, event text, person text, arm text, reward float8, country text)"
+
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.schema = fresh_schema()
-        self.options = ("--table", f"{self.schema}.clicks")
-        typed = "event text, person text, arm text, reward float8, country text"
-        with self.connected() as database:
-            database.execute(f"CREATE SCHEMA {self.schema}")
-            database.execute(f"CREATE TABLE {self.schema}.clicks (number bigserial, {typed})")
+        self.schema, self.source = fresh_schema(), postgres_url()
+        self.table = f"{self.schema}.clicks"
+        self.run(f"CREATE SCHEMA {self.schema}")
+        self.run(f"CREATE TABLE {self.table} {self.declared}")
 
-    def connected(self) -> Any:
-        return psycopg.connect(postgres_url(), autocommit=True)
-
-    @property
-    def source(self) -> str:
-        return postgres_url()
+    def run(self, sql: str, rows: Sequence[Row] = ()) -> list[tuple[Any, ...]]:
+        with psycopg.connect(postgres_url(), autocommit=True) as database, database.cursor() as cursor:
+            if rows:
+                cursor.executemany(sql, [each.values for each in rows])
+            else:
+                cursor.execute(sql)
+            return cursor.fetchall() if cursor.description else []
 
     def append(self, rows: Sequence[Row]) -> None:
-        sql = f"INSERT INTO {self.schema}.clicks ({', '.join(COLUMNS)}) VALUES (%s, %s, %s, %s, %s)"
-        with self.connected() as database, database.cursor() as cursor:
-            cursor.executemany(sql, [row.values for row in rows])
+        self.run(f"INSERT INTO {self.table} ({', '.join(COLUMNS)}) VALUES (%s, %s, %s, %s, %s)", rows)
 
     def values(self) -> list[tuple[Any, ...]]:
-        with self.connected() as database:
-            return list(database.execute(f"SELECT {', '.join(COLUMNS)} FROM {self.schema}.clicks"))
+        return self.run(f"SELECT {', '.join(COLUMNS)} FROM {self.table}")
+
+    def state(self) -> Any:
+        return sorted(map(repr, self.values()))
 
     def bytes(self) -> bytes:
-        return b""  # when PostgreSQL removes what it deleted is its own affair
+        """The rows: when PostgreSQL removes what it deleted is its own affair."""
+        return repr(self.values()).encode()
 
 
 KINDS: dict[str, type[Lake]] = {

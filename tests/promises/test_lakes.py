@@ -9,7 +9,8 @@ from tests.promises.killing import Killer
 from tests.promises.lakes import KINDS, Lake, make_lake
 from tests.promises.test_histories import rows_of
 
-PEOPLE = [f"somebody-with-a-long-name-{number}" for number in range(8)]
+PEOPLE = [f"somebody-with-a-long-name-{number:02}" for number in range(14)]
+OTHERS = ["one who stays", "another"]
 EXTERNAL = ("--external", "--may-erase-at-source")
 
 
@@ -60,18 +61,17 @@ def test_a_vault_on_postgresql_does_the_same(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.slow
 def test_an_erasure_that_is_killed_is_done_by_the_next_one(lake: Lake, tmp_path: Path) -> None:
     vault = _external("sqlite", tmp_path)
-    rows = rows_of(1, 80, PEOPLE)
+    rows = rows_of(1, 80, [*PEOPLE, *OTHERS])
     lake.append(rows)
     vault.ingest(lake.source, *lake.options)
-    where = ("--url", vault.place.url, "--keys", str(vault.place.keys))
+    too = (*vault.ERASING_TOO, "--url", vault.place.url, "--keys", str(vault.place.keys))
     with Killer() as killer:  # it has the catalog of this test in its environment
         gone: list[str] = []
-        steps = None
-        for share in (1, 0.4, 0.6, 0.8, 0.9):
-            words = [*vault.forget_words("--user", PEOPLE[len(gone)]), *vault.ERASING_TOO, *where]
-            found = killer.run(words, None if steps is None else round(share * steps))
-            steps = steps or found
-            gone.append(PEOPLE[len(gone)])
+        for number, share in enumerate((0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35)):
+            first, second = PEOPLE[2 * number : 2 * number + 2]
+            steps = killer.run([*vault.forget_words("--user", first), *too])
+            killer.run([*vault.forget_words("--user", second), *too], round(share * steps))
+            gone += [first, second]
             others = _kept(rows, *gone)
             assert {row.values for row in others} <= set(lake.values())
     for person in gone:

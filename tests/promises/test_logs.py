@@ -73,7 +73,7 @@ def test_every_kind_of_table_has_the_same_statistics(
 ) -> None:
     lake = make_lake(kind, tmp_path, monkeypatch)
     lake.append(ROWS)
-    table: dict[str, Any] = {"table": lake.options[1]} if lake.options else {}
+    table: dict[str, Any] = {"table": lake.table} if lake.table else {}
     log = am.read_log(lake.source, **NAMED, actions=["A", "B"], **table)
     assert _of(log) == statistics_of(ROWS)
 
@@ -122,14 +122,16 @@ def test_a_log_without_the_reward_column_is_refused_in_a_sentence(tmp_path: Path
         decide_log(path)
 
 
-@pytest.mark.xfail(strict=True, reason="init looks at no log yet: --like is not there")
 def test_a_vault_is_made_like_a_log(tmp_path: Path) -> None:
     from tests.databases import fresh_place
     from tests.promises.driver import Driven
 
     vault = Driven(fresh_place("sqlite", tmp_path), tmp_path)
-    proposed = vault.run("init", "--like", write_csv(tmp_path / "log.csv", ROWS))
+    columns = ("--action-column", "arm", "--user-column", "person")
+    proposed = vault.run("init", "--like", write_csv(tmp_path / "log.csv", ROWS), *columns)
     assert proposed["configuration"]["actions"] == ["A", "B"]
+    low, high = proposed["configuration"]["reward_range"]
+    assert low <= min(row.values[3] for row in ROWS) < max(row.values[3] for row in ROWS) <= high
 
 
 def test_the_next_file_needs_no_column_options(tmp_path: Path) -> None:

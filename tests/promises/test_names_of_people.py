@@ -68,9 +68,6 @@ def test_the_first_ingest_fixes_how_people_are_named(tmp_path: Path) -> None:
         vault.add([Row("3", "ann", "A", 4)])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a request for people who were forgotten before, in another group, says held 0"
-)
 def test_who_was_forgotten_before_is_never_reported_as_not_held(vault: Driven) -> None:
     vault.add([Row("1", "ann", "A", 4), Row("2", "bob", "B", 4)])
     vault.forget("ann")

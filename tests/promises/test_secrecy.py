@@ -81,5 +81,5 @@ def test_only_their_owner_reads_the_files(tmp_path: Path) -> None:
     vault = driven("sqlite", tmp_path)
     vault.add([Row("1", "ann", "A", 4)])
     vault.forget("ann")
-    for path in (vault.place.path, vault.place.keys, vault.certificate("ann"), vault.keep_for_restore()):
+    for path in (vault.place.path, vault.place.keys, vault.certificate("ann")):
         assert path.stat().st_mode & 0o077 == 0, path

@@ -123,8 +123,8 @@ async def _forget(
         status, wait, body = await _ask(plan, reader, writer, "POST", "/v1/deletions", content)
         if status in (200, 201):
             load.forgetting.append(time.perf_counter() - begun)
-            sequence = load.acknowledged[name] = int(json.loads(body)["sequence"])
-            return sequence
+            entry = load.acknowledged[name] = int(json.loads(body)["entry"])
+            return entry
         await _refused(load, status, wait, body)
         if time.perf_counter() >= end or status not in (429, 503):
             return 0

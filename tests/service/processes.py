@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from tests.databases import Place
 
-_LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({0}, {0})); "
 MAIN = "from armnesia.cli.main import main; main()"
 
 
@@ -22,6 +21,21 @@ class Process:
     process: "subprocess.Popen[str]"
     url: str
     lines: list[str] = field(default_factory=list)
+    _came: threading.Condition = field(default_factory=threading.Condition)
+
+    def read_log(self) -> None:
+        """Note the lines of its log until it ends."""
+        for line in self.process.stderr or ():
+            with self._came:
+                self.lines.append(line)
+                self._came.notify_all()
+
+    def wait_for_answers(self, number: int, route: str = "/v1/deletions") -> None:
+        """Wait until so many requests were answered."""
+        with self._came:
+            assert self._came.wait_for(
+                lambda: sum(f'"{route}"' in line for line in self.lines) >= number, 120
+            )
 
     def kill(self) -> None:
         """End it at once, as a power failure of the process would."""
@@ -35,12 +49,12 @@ class Process:
 
 
 @contextmanager
-def serve_process(place: Place, *options: str, files: int | None = None) -> Iterator[Process]:
-    """Run `armnesia serve` on a free port, with so many open files at most."""
+def serve_process(place: Place, *options: str) -> Iterator[Process]:
+    """Run `armnesia serve` on a free port."""
     command = [
         sys.executable,
         "-c",
-        MAIN if files is None else _LIMITED.format(files) + MAIN,
+        MAIN,
         "serve",
         "--url",
         place.url,
@@ -48,7 +62,7 @@ def serve_process(place: Place, *options: str, files: int | None = None) -> Iter
         str(place.keys),
     ]
     process = subprocess.Popen(
-        [*command, "--port", "0", "--rate", "1000000", "--verify-hours", "0", *options],
+        [*command, "--port", "0", "--verify-hours", "0", *options],
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -61,7 +75,7 @@ def serve_process(place: Place, *options: str, files: int | None = None) -> Iter
             running.url = message.split("running on ")[1].split()[0]
             break
     assert running.url, running.lines
-    reader = threading.Thread(target=lambda: running.lines.extend(process.stderr or ()), daemon=True)
+    reader = threading.Thread(target=running.read_log, daemon=True)
     reader.start()
     try:
         yield running

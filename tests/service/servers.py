@@ -1,27 +1,26 @@
 """Services of tests: each with a vault of its own, on a port of this machine."""
 
-import socket
+import asyncio
+import queue
 import ssl
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-import uvicorn
 
 from armnesia.service.app import create_app
 from armnesia.service.client import Client
 from armnesia.service.opendsr.processor import Processor
-from armnesia.service.server import Address, _configuration
+from armnesia.service.server import Address, Server, configuration
 from armnesia.service.settings import Settings
 from armnesia.vault import Configuration, Role, UserType
 from tests.databases import Place
 
 PEOPLE = ("ann-marie.keller@example.org", "bob.ñandú@example.org", "cem-4711", "dan-4712", "eva-4713")
-SETTINGS = Settings(rate=1e6, burst=1_000_000, token_seconds=1e-6, verify_hours=0)
+SETTINGS = Settings(token_seconds=1e-6, verify_hours=0)
 NO_AUTHORITY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of services without TLS: by default each of them would load all authorities, for 12 ms."""
 CONFIGURATION = Configuration(actions=("A", "B"), user_type=UserType.TEXT)
@@ -62,6 +61,15 @@ class Served:
         return Client(self.url, self.tokens[role], **{"verify": NO_AUTHORITY, **options})
 
 
+def let_the_desk_work(served: Served, is_done: Callable[[], bool]) -> None:
+    """Let requests of controllers be worked through until something is so; the service does it as well."""
+    for _ in range(100):
+        if is_done():
+            return
+        asyncio.run(served.app.state.desk.work())
+    raise AssertionError("the desk has nothing left to do")
+
+
 def fill(
     place: Place, configuration: Configuration = CONFIGURATION, log: dict[str, list[Any]] | None = None
 ) -> dict[str, str]:
@@ -95,19 +103,14 @@ def serving_existing(
 
 
 @contextmanager
-def listening(app: Any, headers: dict[str, str] | None = None) -> Iterator[str]:
+def listening(app: Any) -> Iterator[str]:
     """Run an application on a free port."""
-    # With its protocol named, so that asyncio sends small answers at once.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(_configuration(app, Address(port=0), headers or {}))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            while not server.started:
-                assert thread.is_alive(), "the server did not start"
-                time.sleep(0.005)
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+    started: queue.SimpleQueue[str] = queue.SimpleQueue()
+    server = Server(configuration(app, Address(port=0)), started.put)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield started.get(timeout=60)
+    finally:
+        server.should_exit = True
+        thread.join()

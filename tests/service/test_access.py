@@ -3,7 +3,6 @@
 import asyncio
 import re
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +20,9 @@ from armnesia.vault.tokens import token_digest
 from tests.databases import Place
 from tests.service.certificates import processor
 from tests.service.servers import PEOPLE, SETTINGS, Served, fill, serving, serving_existing
-from tests.vault.raw_vaults import change, values
+from tests.vault.raw_vaults import change
 
-OPEN = {("get", "/live"), ("get", "/v2/discovery"), ("get", "/v2/certificate.pem")}
+OPEN = {("get", "/healthz"), ("get", "/v2/discovery"), ("get", "/v2/certificate.pem")}
 """What needs no token: a new endpoint has to be added here, or refuse strangers."""
 
 
@@ -112,26 +111,24 @@ def test_an_endpoint_refuses_a_weaker_role(shared: Served, endpoint: Endpoint) -
 @pytest.mark.parametrize("endpoint", GUARDED, ids=str)
 def test_an_endpoint_refuses_revoked_expired_and_foreign_tokens(shared: Served, endpoint: Endpoint) -> None:
     with shared.place.open() as vault:
-        revoked, expired, forged = (vault.create_token("admin") for _ in range(3))
+        revoked = vault.create_token("admin")
         assert call(shared, endpoint, f"Bearer {revoked.text}").status_code not in (401, 403)
         vault.revoke_token(revoked.token.number)
-        days = '"expires":"2026-01-01"'
-        changed = re.sub(
-            r'"expires":"[^"]*"',
-            days,
-            values(vault, "SELECT facts FROM token WHERE number = ?", expired.token.number)[0][0],
-        )
-        change(vault, "UPDATE token SET facts = ? WHERE number = ?", changed, expired.token.number)
-        change(
-            vault,
-            "UPDATE token SET digest = ? WHERE number = ?",
-            values(vault, "SELECT digest FROM token WHERE number = 1")[0][0][::-1],
-            forged.token.number,
-        )
-    for made in (revoked, expired, forged):
-        assert is_refused(call(shared, endpoint, f"Bearer {made.text}"), 401)
-    with shared.place.open() as vault:
-        change(vault, "DELETE FROM token WHERE number > 3")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("armnesia.vault.operations.tokens.utc_now", lambda: "2026-01-01T10:00:00Z")
+            expired = vault.create_token("admin", days=1)
+    for text in (revoked.text, expired.text, f"armnesia_{'A' * 43}"):
+        assert is_refused(call(shared, endpoint, f"Bearer {text}"), 401)
+
+
+def test_tokens_that_something_else_has_changed_are_all_refused(sqlite_place: Place) -> None:
+    with serving(sqlite_place) as running, running.http("reader") as http:
+        assert http.get("/v1/decisions").status_code == 200
+        with running.place.open() as vault:
+            change(vault, "UPDATE token SET facts = replace(facts, 'reader', 'admin')")
+        answer = http.get("/v1/decisions")
+        assert answer.status_code == 503
+        assert answer.json()["type"] == "urn:armnesia:problem:vault-unreadable"
 
 
 def test_a_token_is_accepted_until_its_last_day(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,26 +139,18 @@ def test_a_token_is_accepted_until_its_last_day(monkeypatch: pytest.MonkeyPatch)
         assert (tokens.find("text") == token) == accepted
 
 
-def test_a_revoked_token_is_refused_after_the_time_of_the_cache(sqlite_place: Place) -> None:
-    settings = Settings(token_seconds=0.3, verify_hours=0)
+def test_a_revoked_token_is_refused_after_the_time_of_the_cache(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(token_seconds=3600, verify_hours=0)
     with serving(sqlite_place, settings=settings) as running, running.http("reader") as http:
         assert http.get("/v1/ledger/head").status_code == 200
         with running.place.open() as vault:
             vault.revoke_token(running.numbers["reader"])
-        time.sleep(0.35)
+        assert http.get("/v1/ledger/head").status_code == 200
+        now = time.monotonic() + 3600
+        monkeypatch.setattr(running.app.state.service.guard, "now", lambda: now)
         assert http.get("/v1/ledger/head").status_code == 401
-
-
-def test_the_rate_of_a_token_is_limited(sqlite_place: Place) -> None:
-    settings = Settings(rate=0.001, burst=5, verify_hours=0)
-    with serving(sqlite_place, settings=settings) as running, running.http("reader") as http:
-        statuses = [http.get("/v1/ledger/head").status_code for _ in range(10)]
-        assert statuses[:5] == [200] * 5
-        assert 429 in statuses
-        answer = next(each for each in iter(lambda: http.get("/v1/ledger/head"), None) if each.is_error)
-        assert int(answer.headers["retry-after"]) >= 1
-        with running.http("operator") as other:
-            assert other.get("/v1/ledger/head").status_code == 200
 
 
 def test_uses_are_noted_by_day_and_number(sqlite_place: Place) -> None:
@@ -183,7 +172,7 @@ def test_an_endpoint_that_says_no_role_is_refused() -> None:
 
 
 def test_the_limits_of_bodies_and_batches(sqlite_place: Place) -> None:
-    settings = Settings(body_bytes=1000, names=2, rows=1, page=1, verify_hours=0, rate=1e6, burst=1000)
+    settings = Settings(body_bytes=1000, names=2, rows=1, page=1, verify_hours=0)
     with serving(sqlite_place, settings=settings) as running, running.http() as http:
         long = b'{"users": ["' + b"x" * 2000 + b'"]}'
         in_parts = (long[start : start + 100] for start in range(0, len(long), 100))
@@ -214,21 +203,9 @@ def test_uses_that_could_not_be_noted_are_kept(served: Served, monkeypatch: pyte
     for failure in (too_busy, fail):
         with monkeypatch.context() as patched:
             patched.setattr(service.worker, "write", failure)
-            asyncio.run(service._note_uses())
+            asyncio.run(service.upkeep())
         assert sum(service.guard._uses.values()) == 3
-    asyncio.run(service._note_uses())
+    asyncio.run(service.upkeep())
     assert service.guard._uses == {}
     with served.place.open() as vault:
         assert sum(token.uses for token in vault.tokens()) == 3
-
-
-def test_a_token_is_checked_while_all_readers_are_busy(served: Served) -> None:
-    worker, go_on = served.app.state.service.worker, threading.Event()
-    try:
-        for _ in range(8):
-            worker.read(lambda _: go_on.wait(120))
-        with served.http(None) as http:
-            answer = http.get("/metrics", headers={"Authorization": "Bearer none"})
-            assert (answer.status_code, go_on.is_set()) == (401, False)
-    finally:
-        go_on.set()

@@ -81,9 +81,9 @@ def test_an_address_without_a_scheme(url: str) -> None:
 def test_a_preview_and_the_state_of_the_service(served: Served) -> None:
     with served.client() as client:
         assert client.preview([PEOPLE[0]])["dry_run"] is True
-        number = client.forget(records=["record-0"])["sequence"]
-        assert client.deletion(number)["sequence"] == number
-        assert client.certificate(number).body["sequence"] == number
+        number = client.forget(records=["record-0"])["entry"]
+        assert client.deletion(number)["entry"] == number
+        assert client.certificate(number).entry.number == number
         assert client.health()["status"] == "ok"
 
 
@@ -95,10 +95,10 @@ IN_USE = {
 
 def test_a_request_that_is_still_being_answered_is_waited_for(pauses: list[float]) -> None:
     transport, seen = answering(
-        httpx.ReadTimeout("late"), (409, IN_USE), (409, IN_USE), (201, {"json": {"sequence": 2}})
+        httpx.ReadTimeout("late"), (409, IN_USE), (409, IN_USE), (201, {"json": {"entry": 2}})
     )
     with Client("http://service", "token", transport=transport) as client:
-        assert client.forget(["ann"]) == {"sequence": 2}
+        assert client.forget(["ann"]) == {"entry": 2}
     assert pauses[1:] == [2.0, 2.0]
     assert len({request.headers["Idempotency-Key"] for request in seen}) == 1
     similar = {"json": {"type": "urn:armnesia:problem:similar-name", "detail": "Spelled alike."}}

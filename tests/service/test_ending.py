@@ -1,7 +1,6 @@
 """The end of the service: within its time, with what was begun, and without what is stuck."""
 
 import threading
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +22,12 @@ def test_the_end_does_not_wait_for_a_writer_that_is_stuck(
 
     def hold(_: Vault) -> None:
         begun.set()
-        go_on.wait(60)
+        go_on.wait()
 
     with serving(sqlite_place) as served:
         served.app.state.service.worker.write(hold)
         assert begun.wait(30)
-        ended = time.monotonic()
-    assert time.monotonic() - ended < 50  # the writer would hold it up for 60
+    assert not go_on.is_set()  # it has ended all the same
     go_on.set()
     assert served.app.state.service.worker.end(30)
 
@@ -37,7 +35,7 @@ def test_the_end_does_not_wait_for_a_writer_that_is_stuck(
 def test_a_request_of_the_page_is_answered_before_the_end(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also its certificates are opened, though nobody waits for the answer."""
+    """Though nobody waits for the answer."""
     monkeypatch.setattr(forget_page, "_SECONDS_TO_WAIT", 0.0)
     with serving(sqlite_place) as served, at_the_page(served) as client:
         previewed, go_on = client.preview(PEOPLE[0]), threading.Event()
@@ -47,7 +45,9 @@ def test_a_request_of_the_page_is_answered_before_the_end(
         ((_, job),) = session.jobs
         assert job.stage == "waiting"
         go_on.set()
-    assert (job.stage, len(job.certificates)) == ("done", 1)
+    assert job.stage == "done"
+    with sqlite_place.open() as vault:
+        assert vault.forget(users=[PEOPLE[0]]).repeated
 
 
 def test_a_verification_is_given_up_at_the_end(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,6 @@ def test_a_verification_is_given_up_at_the_end(sqlite_place: Place, monkeypatch:
         begun.set()
         try:
             while True:
-                time.sleep(0.05)
                 progress(10_000)
         finally:
             given_up.set()

@@ -1,11 +1,11 @@
 """A service over an external vault, whose rows stay at their source until they are erased there."""
 
+import asyncio
+import json
 import os
 import shutil
 import threading
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ from armnesia.service.answer_types import SourceErasures
 from armnesia.service.app import create_app
 from armnesia.service.client import ServiceError
 from armnesia.service.opendsr.processor import Processor
-from armnesia.vault import Configuration, Role, Vault
+from armnesia.vault import Certificate, Configuration, Role, Vault
 from tests.databases import Place
 from tests.promises.driver import Row
 from tests.promises.lakes import Delta, Folder, Lake, arrow
 from tests.service.certificates import DOMAIN, issued, processor
 from tests.service.pages.clients import at_the_page
-from tests.service.servers import PEOPLE, SETTINGS, Served, listening, serving
+from tests.service.servers import PEOPLE, SETTINGS, Served, let_the_desk_work, listening, serving
 from tests.service.test_answer_types import check
 from tests.service.test_opendsr import body, is_signed, status_of
 from tests.vault.external_vaults import NAMED, PERMITTED
@@ -81,12 +81,13 @@ def elsewhere(sqlite_place: Place, log: Folder, tmp_path: Path) -> Iterator[Serv
 def wait_for_answer(served: Served, id_: str) -> dict[str, Any]:
     """The status once the people of a request are forgotten, and the desk has looked at it again."""
     with served.place.open() as vault:
-        for _ in range(2400):
+
+        def is_forgotten() -> bool:
             found = vault.subject_request(id_)
-            if found is not None and found.sequence is not None:
-                break
-            time.sleep(0.05)
-    time.sleep(0.3)
+            return found is not None and found.sequence is not None
+
+        let_the_desk_work(served, is_forgotten)
+    asyncio.run(served.app.state.desk.work())
     with served.http() as http:
         return dict(http.get(f"/v2/requests/{id_}").json())
 
@@ -111,25 +112,14 @@ def test_a_request_waits_for_the_retention_of_the_source(over_delta: Served) -> 
     with over_delta.http() as http:
         http.post("/v2/requests", json=sent)
     id_ = sent["subject_request_id"]
-    before = datetime.fromisoformat(wait_for_answer(over_delta, id_)["expected_completion_time"])
-    assert before < datetime.now(UTC) + timedelta(days=31)
+    assert wait_for_answer(over_delta, id_)["request_status"] == "in_progress"
     with over_delta.place.open() as vault:
         vault.erase_at_sources(purge=True)
         (source,) = vault.source_erasures().sources
-        assert (source.state, source.due is None) == ("logically deleted", False)
-        over_delta.app.state.desk.wake.set()
-        for _ in range(2400):
-            if (stored := vault.subject_request(id_)) is not None and stored.purge_from:
-                break
-            time.sleep(0.05)
-    with over_delta.http() as http:
-        found = http.get(f"/v2/requests/{id_}").json()
-    assert found["request_status"] == "in_progress"
-    expected = datetime.fromisoformat(found["expected_completion_time"])
-    assert expected == datetime.fromisoformat(source.due or "")
+        assert (source.to_erase, source.to_purge) == (False, True)
     with at_the_page(over_delta, "admin") as page:
         shown = page.get("/page/requests").text
-    assert "in progress: forgotten, and not erased everywhere yet<br>A source can be purged from" in shown
+    assert "in progress: forgotten, and not erased everywhere yet" in shown
     with over_delta.place.open() as vault:
         vault.erase_at_sources(purge=True, ignore_retention=True)
     over_delta.app.state.desk.wake.set()
@@ -173,44 +163,43 @@ def test_sources_that_are_erased_elsewhere_are_not_spoken_of(elsewhere: Served, 
     assert is_signed(discovered, elsewhere)
 
 
-def kind_of(answer: httpx.Response) -> tuple[int, str, int | None]:
+def kind_of(answer: httpx.Response) -> tuple[int, str, str | None]:
     problem = answer.json()
     return answer.status_code, problem["type"].rpartition(":")[2], problem.get("source")
 
 
-def test_a_source_that_has_changed_is_named_by_its_number(served: Served, log: Folder) -> None:
+def test_a_source_that_has_changed_is_named_by_its_id(served: Served, log: Folder) -> None:
     (path,) = log.folder.glob("*.parquet")
     pq.write_table(arrow(ROWS[1:]), path)
     with served.http() as http:
         refused = http.post("/v1/deletions", json={"users": PEOPLE[:1], "dry_run": True})
         done = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
-    assert kind_of(refused) == (409, "changed-source", 1)
+    assert kind_of(refused) == (409, "changed-source", source_id(served))
     for answer in (refused, done):
         assert str(log.folder) not in answer.text
     assert PEOPLE[0] not in refused.text
     assert (done.status_code, done.json()["records"]) == (201, 3)  # it is counted again first
 
 
-def test_a_source_that_is_gone_is_named_by_its_number(served: Served, log: Folder) -> None:
+def test_a_source_that_is_gone_is_named_by_its_id(served: Served, log: Folder) -> None:
     shutil.rmtree(log.folder)
     with served.http() as http:
         refused = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
-    assert kind_of(refused) == (409, "unreadable-source", 1)
+    assert kind_of(refused) == (409, "unreadable-source", source_id(served))
     assert str(log.folder) not in refused.text
-    with served.client(retries=0) as client, pytest.raises(ServiceError, match=r"\(source 1\)") as error:
+    with (
+        served.client(retries=0) as client,
+        pytest.raises(ServiceError, match=rf"\(source {source_id(served)}\)") as error,
+    ):
         client.forget(PEOPLE[:1])
     assert error.value.kind == "unreadable-source"
     with at_the_page(served) as page:
-        assert "It is source 1." in page.preview(PEOPLE[0]).text
+        assert f"It is source {source_id(served)}." in page.preview(PEOPLE[0]).text
     with served.http() as http:
         http.post("/v2/requests", json=body())
     with at_the_page(served, "admin") as page:
-        for _ in range(2400):
-            if "A source of the vault is gone" in (shown := page.get("/page/requests").text):
-                break
-            time.sleep(0.05)
-    assert "A source of the vault is gone" in shown
-    assert "Forget them here" not in shown
+        let_the_desk_work(served, lambda: "A source of the vault is gone" in page.get("/page/requests").text)
+        assert "Forget them here" not in page.get("/page/requests").text
 
 
 def test_a_source_with_damaged_rows_is_unreadable(served: Served, log: Folder) -> None:
@@ -224,17 +213,20 @@ def test_a_source_with_damaged_rows_is_unreadable(served: Served, log: Folder) -
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     with served.http() as http:
         refused = http.post("/v1/deletions", json={"users": PEOPLE[:1]})
-    assert kind_of(refused) == (409, "unreadable-source", 1)
+    assert kind_of(refused) == (409, "unreadable-source", source_id(served))
+
+
+def source_id(served: Served) -> str:
+    """By which the one source is named."""
+    with served.place.open() as vault:
+        (source,) = vault.source_erasures().sources
+        return source.id
 
 
 def wait_for_erasure(served: Served) -> SourceErasures:
+    assert served.app.state.service.erasing.end(60)
     with served.client("reader") as client:
-        for _ in range(2400):
-            found = client.source_erasures()
-            if found["last_run"] is not None and found["last_run"]["state"] != "running":
-                break
-            time.sleep(0.05)
-    return found
+        return client.source_erasures()
 
 
 def test_what_is_due_at_the_source_is_told_and_erased_through_the_api(served: Served, log: Folder) -> None:
@@ -244,13 +236,13 @@ def test_what_is_due_at_the_source_is_told_and_erased_through_the_api(served: Se
             "may_erase": True,
             "erasures_due": 0,
             "purges_due": 0,
-            "purge_from": None,
         }
         done = client.forget(PEOPLE[:1])
         check("DeletionDone", done)
-        assert (done["erasure"], done["source"]) == ("complete", "untouched")
-        assert done["source_steps"] == "the rows still lie at their source: run armnesia erase"
-        assert client.deletion(done["sequence"])["source_steps"] == done["source_steps"]
+        own = Certificate.read(json.dumps(done["certificate"])).person
+        assert own is not None
+        assert own.outcome == "uncounted"
+        assert client.deletion(done["entry"])["later"] == []
         check("Health", client.health())
         health = client.health()["sources"]
         assert health is not None
@@ -262,9 +254,9 @@ def test_what_is_due_at_the_source_is_told_and_erased_through_the_api(served: Se
         check("SourceErasure", found["sources"][0])
         assert str(log.folder) not in str(found)
         assert found["last_run"] is not None
-        assert (found["last_run"]["state"], found["pending"]) == ("done", 0)
-        summary = client.deletion(done["sequence"])
-        assert (summary["source"], summary["source_steps"]) == ("purged", None)
+        assert found["last_run"]["state"] == "done"
+        assert not any(each["to_erase"] or each["to_purge"] for each in found["sources"])
+        assert client.deletion(done["entry"])["later"] == ["erased"]
         assert "armnesia_source_erasures_due 0.0" in http.get("/metrics").text
     assert PEOPLE[0] not in {person for _, person, *_ in log.values()}
 
@@ -272,37 +264,34 @@ def test_what_is_due_at_the_source_is_told_and_erased_through_the_api(served: Se
 def test_the_page_says_what_is_due_at_the_source_and_erases(served: Served, log: Folder) -> None:
     with at_the_page(served) as page:
         answered = page.confirm(page.preview(PEOPLE[0])).text
-        assert "The rows still lie at their source: run armnesia erase." in answered
+        assert "Their rows are still at the source until they are erased there." in answered
         requests = page.get("/page/requests").text
-        assert "Erasures due at the sources" in requests
-        assert '<span class="tag">untouched</span> since' in requests
-        assert "Rows of 1 request still lie at their source" in page.get("/page/health").text
+        assert "Sources where rows are to be erased" in requests
+        assert "Rows of forgotten people may still lie at 1 source" in page.get("/page/health").text
         assert page.post("/page/requests/erase").status_code == 200
         wait_for_erasure(served)
         requests = page.get("/page/requests").text
         assert "No rows are left to erase at a source." in requests
-        assert "at the source: purged" in requests
         assert "No rows of forgotten people are left" in page.get("/page/health").text
     assert PEOPLE[0] not in {person for _, person, *_ in log.values()}
 
 
-def test_the_page_says_from_when_on_rows_can_be_purged(over_delta: Served) -> None:
+def test_the_page_says_that_rows_wait_for_a_purge(over_delta: Served) -> None:
     with over_delta.client() as client:
         client.forget(PEOPLE[:1])
         client.erase_at_sources()
         wait_for_erasure(over_delta)
         due = client.health()["sources"]
     assert due is not None
-    assert (due["erasures_due"], due["purges_due"], due["purge_from"] is None) == (0, 1, False)
+    assert (due["erasures_due"], due["purges_due"]) == (0, 1)
     with at_the_page(over_delta) as page:
-        assert "they can be purged from" in page.get("/page/requests").text
+        assert "still hold them until their retention is over" in page.get("/page/requests").text
         assert "Files of 1 source still hold erased rows" in page.get("/page/health").text
 
 
 def test_a_vault_without_the_permission_says_that_rows_stay(elsewhere: Served) -> None:
     with elsewhere.client() as client:
-        done = client.forget(PEOPLE[:1])
-        assert "where this vault may not erase them" in str(done["source_steps"])
+        client.forget(PEOPLE[:1])
         with pytest.raises(ServiceError) as refused:
             client.erase_at_sources()
         assert refused.value.kind == "no-permission"
@@ -315,7 +304,6 @@ def test_a_vault_without_the_permission_says_that_rows_stay(elsewhere: Served) -
 def test_a_managed_vault_has_no_sources(sqlite_place: Place) -> None:
     with serving(sqlite_place) as served, served.client() as client:
         assert client.health()["sources"] is None
-        assert "source_steps" not in client.forget(PEOPLE[:1])
         with pytest.raises(ServiceError) as refused:
             client.erase_at_sources()
         assert refused.value.kind == "no-permission"
@@ -338,7 +326,7 @@ def test_an_erasure_without_a_body_has_the_defaults(
         assert http.post("/v1/erasures", content=b"purge=false").status_code == 422
         headers = {"Content-Type": "application/json"} if content else {}
         assert http.post("/v1/erasures", content=content, headers=headers).status_code == 202
-        assert wait_for_erasure(served)["pending"] == 0
+        assert not any(each["to_erase"] for each in wait_for_erasure(served)["sources"])
     assert [options["purge"] for options in asked] == [purge]
 
 
@@ -353,12 +341,12 @@ def test_the_writer_does_not_wait_for_an_erasure(served: Served, monkeypatch: py
     monkeypatch.setattr(Vault, "erase_at_sources", slowly)
     with served.client() as client, served.http() as http:
         client.erase_at_sources()
-        assert client.forget(PEOPLE[:1])["sequence"] > 0
+        assert client.forget(PEOPLE[:1])["entry"] > 0
         again = http.post("/v1/erasures", json={})
         assert kind_of(again) == (409, "erasure-running", None)
         assert http.post("/v1/erasures", json={}, headers=served.headers("reader")).status_code == 403
         go_on.set()
-        assert wait_for_erasure(served)["pending"] == 0
+        assert not any(each["to_erase"] for each in wait_for_erasure(served)["sources"])
 
 
 def test_an_erasure_that_fails_says_why(served: Served, log: Folder) -> None:
@@ -368,7 +356,11 @@ def test_an_erasure_that_fails_says_why(served: Served, log: Folder) -> None:
         client.erase_at_sources()
         run = wait_for_erasure(served)["last_run"]
         assert run is not None
-        assert (run["state"], run["problem"], run["source"]) == ("failed", "unreadable-source", 1)
+        assert (run["state"], run["problem"], run["source"]) == (
+            "failed",
+            "unreadable-source",
+            source_id(served),
+        )
     with at_the_page(served) as page:
         assert "failed. A source of the vault is gone" in page.get("/page/requests").text
 
@@ -387,7 +379,7 @@ def test_an_erasure_that_was_interrupted_is_run_again(
         assert client.forget(PEOPLE[1:2])["held"] == 1
         monkeypatch.undo()
         client.erase_at_sources()
-        assert wait_for_erasure(served)["pending"] == 0
+        assert not any(each["to_erase"] for each in wait_for_erasure(served)["sources"])
     assert not {person for _, person, *_ in log.values()} & set(PEOPLE[:2])
 
 

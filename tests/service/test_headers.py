@@ -18,7 +18,7 @@ ALWAYS = {
 }
 NEVER = ("server", "x-powered-by", "etag", "last-modified", "set-cookie", "access-control-allow-origin")
 REQUESTS: list[tuple[str, str, int]] = [
-    ("GET", "/live", 200),
+    ("GET", "/healthz", 200),
     ("GET", "/openapi.json", 200),
     ("GET", "/health", 200),
     ("GET", "/metrics", 200),
@@ -65,5 +65,5 @@ def test_certificates_are_not_cached(served: Served) -> None:
     with served.http() as http:
         done = http.post("/v1/deletions", json={"users": ["cem-4711"]})
         check(done)
-        for path in (done.headers["Location"], f"/v1/certificates/{done.json()['sequence']}"):
+        for path in (done.headers["Location"], f"/v1/certificates/{done.json()['entry']}"):
             check(http.get(path))

@@ -1,21 +1,17 @@
 """What `/health` says when something beside the database is wrong."""
 
-import errno
 import json
 import logging
-import shutil
-import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from armnesia.core.errors import DamagedDatabaseError
-from armnesia.service.problems import problem_of
+from armnesia.core.errors import DamagedDatabaseError, VaultError
 from armnesia.vault import Vault
-from armnesia.vault.ledger.pinned_head import PinnedHead
+from armnesia.vault.ledger.journal import Journal
 from tests.databases import Place
-from tests.service.servers import PEOPLE, SETTINGS, Served, serving
+from tests.service.pages.clients import at_the_page
+from tests.service.servers import PEOPLE, Served, serving
 
 
 def test_a_verification_that_fails_is_not_one_that_holds(
@@ -28,33 +24,27 @@ def test_a_verification_that_fails_is_not_one_that_holds(
     def fail(*_: Any, **__: Any) -> Any:
         raise DamagedDatabaseError("the vault is damaged")
 
-    with (
-        serving(sqlite_place, settings=replace(SETTINGS, verify_hours=0.0001)) as served,
-        served.http() as http,
-    ):
-        wait_for(lambda: (http.get("/health").json()["verified"] or {}).get("holds") is True)
+    with serving(sqlite_place) as served, served.http() as http:
+        service = served.app.state.service
+        service.verify_once()
+        assert http.get("/health").json()["verified"]["holds"] is True
         monkeypatch.setattr(Vault, "verify", fail)
-        wait_for(lambda: http.get("/health").status_code == 503)
+        service.verify_once()
+        assert http.get("/health").status_code == 503
         found = http.get("/health").json()
         assert (found["status"], found["verified"]["holds"]) == ("failing", False)
         assert found["verified"]["failure"] == "vault-unreadable"
-        assert "not verified" in {each.msg for each in caplog.records if each.levelno == logging.WARNING}
+        assert "verified" in {each.msg for each in caplog.records if each.levelno == logging.WARNING}
         monkeypatch.setattr(Vault, "verify", verify)
-        wait_for(lambda: http.get("/health").status_code == 200)
-
-
-def wait_for(is_so: Any) -> None:
-    until = time.monotonic() + 120
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.1)
+        service.verify_once()
+        assert http.get("/health").status_code == 200
 
 
 def test_a_damaged_file_is_a_vault_that_cannot_be_read(sqlite_place: Place) -> None:
     with serving(sqlite_place) as served, served.http() as http:
         assert http.get("/health").status_code == 200
         with sqlite_place.open() as vault:
-            vault.finish()
+            vault.compact()
         path = sqlite_place.url.removeprefix("sqlite:///")
         with open(path, "r+b") as file:
             size = int.from_bytes(file.read(18)[16:], "big")
@@ -75,44 +65,41 @@ def test_keys_that_are_gone_are_told_by_every_thread(served: Served) -> None:
         keys.unlink()
         for _ in range(8):
             answer = http.get("/health")
-            found = answer.json()
-            assert (answer.status_code, found["status"], found["keys"]) == (503, "failing", "unreadable")
-        other = {**json.loads(kept), "digest_keys": json.loads(kept)["signing_keys"]}
+            assert answer.status_code == 503
+        other = {**json.loads(kept), "digest_key": json.loads(kept)["signing_keys"][0]}
         keys.touch(mode=0o600)
         keys.write_text(json.dumps(other))
-        assert http.get("/health").json()["keys"] == "unreadable"
+        assert http.get("/health").status_code == 503
         keys.write_bytes(kept)
         assert http.get("/health").json()["status"] == "ok"
 
 
-def test_a_pin_that_is_removed_and_written_anew_is_told(served: Served) -> None:
-    pin = served.place.keys.with_name(served.place.keys.name + ".head")
-    with served.http() as http:
-        assert http.get("/health").json()["pin"] == "ok"
-        shutil.copy(pin, pin.with_name("kept"))
-        pin.unlink()
-        found = http.get("/health").json()
-        assert (found["status"], found["pin"]) == ("degraded", "missing")
-        assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 201
-        found = http.get("/health").json()
-        assert (found["status"], found["pin"]) == ("degraded", "recreated")
-
-
-def test_a_vault_without_open_files_is_one_to_try_again(
+def test_what_is_done_is_never_said_not_to_be_if_the_journal_cannot_be_written(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the file of the pin or another one cannot be opened."""
-    opened = PinnedHead._open
+    catch_up = Journal.catch_up
 
-    def exhausted(self: PinnedHead, flags: int) -> int:
-        raise OSError(errno.EMFILE, "Too many open files")
+    def fail(*_: Any) -> None:
+        raise VaultError("the journal cannot be used: Read-only file system")
 
-    with served.http() as http:
-        assert http.get("/v1/ledger/head").status_code == 200
-        monkeypatch.setattr(PinnedHead, "_open", exhausted)
+    with served.http() as http, at_the_page(served) as page:
+        previewed = page.preview(PEOPLE[1])
+        monkeypatch.setattr(Journal, "catch_up", fail)
         answer = http.post("/v1/deletions", json={"users": [PEOPLE[2]]})
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-        monkeypatch.setattr(PinnedHead, "_open", opened)
-        assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 201
-    told = problem_of(OSError(errno.EMFILE, "Too many open files"))
-    assert (told.status, told.kind, told.retry_after) == (503, "out-of-files", 1)
+        assert answer.status_code == 409
+        assert "nothing was changed" not in answer.json()["detail"]
+        assert http.get("/health").status_code == 503
+        monkeypatch.setattr(Journal, "catch_up", catch_up)
+        done = http.post("/v1/deletions", json={"users": [PEOPLE[2]]})
+        assert (done.status_code, done.json()["repeated"]) == (200, True)
+        assert done.json()["certificate"] is not None
+        forget = served.app.state.service.worker.forget
+
+        def then_fail(request: Any) -> Any:
+            forget(request).result()
+            fail()
+
+        monkeypatch.setattr(served.app.state.service.worker, "forget", then_fail)
+        shown = page.confirm(previewed)
+        assert "Perhaps not forgotten" in shown.text
+        assert "Not forgotten" not in shown.text

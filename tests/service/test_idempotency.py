@@ -1,17 +1,17 @@
 """The same Idempotency-Key gives the same answer, and does nothing twice."""
 
-import threading
+import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from armnesia.service import idempotency
-from armnesia.service.pages.sessions import IDLE
-from tests.databases import Place
-from tests.service.servers import PEOPLE, SETTINGS, Served, serving, serving_existing
+from armnesia.service.pages.sessions import LIFETIME
+from tests.service.servers import PEOPLE, Served, serving_existing
+from tests.service.test_vault_worker import Held
 
 RECORDS = {"rows": [{"id": "new", "action": "A", "reward": 1, "user": "new person"}]}
 
@@ -84,86 +84,74 @@ def test_a_restart_does_nothing_twice(served: Served) -> None:
         assert http.post("/v1/records", json=RECORDS, headers=keyed()).json()["added"] == 1
     with serving_existing(served.place, served.tokens) as again, again.http() as http:
         second = http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed()).json()
-        assert (second["repeated"], second["sequence"]) == (True, first["sequence"])
-        assert second["certificate"]["body"]["entry"] == first["certificate"]["body"]["entry"]
+        assert (second["repeated"], second["entry"]) == (True, first["entry"])
+        assert second["certificate"]["envelope"] == first["certificate"]["envelope"]
         assert http.post("/v1/records", json=RECORDS, headers=keyed()).json()["already_there"] == 1
 
 
-def test_a_key_in_use_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = served.app.state.service.worker
-    begun, go_on, forget = threading.Event(), threading.Event(), worker.forget
-
-    def hold(_: Any) -> None:
-        begun.set()
-        go_on.wait(20)
-
-    def slowly(request: Any) -> Any:
-        worker.write(hold)
-        return forget(request)
-
-    monkeypatch.setattr(worker, "forget", slowly)
+def test_a_key_in_use_is_refused(served: Served) -> None:
+    held = Held(served.app.state.service.worker)
 
     def send() -> Any:
         with served.http() as http:
             return http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed())
 
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(send)
-        assert begun.wait(20)
-        second = send()
-        go_on.set()
-        assert (second.status_code, second.headers["retry-after"]) == (409, "1")
-        assert first.result().status_code == 201
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(send) for _ in range(2)]
+        refused = next(as_completed(both)).result()
+        assert (refused.status_code, refused.headers["retry-after"]) == (409, "1")
+        held.release()
+        assert sorted(each.result().status_code for each in both) == [201, 409]
 
 
-def test_old_answers_are_forgotten(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When their hour is over, or there are too many; but none that is not answered yet."""
     monkeypatch.setattr(idempotency, "_MOST", 3)
-    answers = served.app.state.service.answers
-    number = served.numbers["operator"]
-    with served.http() as http:
-        for place in range(10):
-            http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed(f"key-{place}"))
-        assert len(answers._answers[number]) == 3
-        for answer in answers._answers[number].values():
-            answer.until = 0.0
-        monkeypatch.setattr(idempotency, "_MOST", 100)
-        late = http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed("key-9"))
-        assert "idempotent-replayed" not in late.headers  # its hour is over
-        other = http.post("/v1/deletions", json={"users": [PEOPLE[1]]}, headers=keyed("key-8"))
-        assert other.status_code == 201
-        assert len(answers._answers[number]) == 3
+    now = 0.0
+    answers = idempotency.Answers(lambda: now)
+
+    async def ask(key: str) -> Response:
+        async def answer() -> Response:
+            return Response(key)
+
+        return await answers.once((1, "deletions", key), b"body", answer)
+
+    async def work() -> None:
+        nonlocal now
+        for number in range(5):
+            await ask(f"key-{number}")
         answers.sweep()
-        assert {key for _, key in answers._answers[number]} == {"key-8", "key-9"}
-        kept = answers._answers[number].items()
-        assert PEOPLE[0] not in str([(place, answer.body) for place, answer in kept])
+        assert [key for _, _, key in answers._answers] == ["key-2", "key-3", "key-4"]
+        assert "idempotent-replayed" in (await ask("key-4")).headers
+        now = idempotency.SECONDS + 1
+        assert "idempotent-replayed" not in (await ask("key-4")).headers
+        assert [key for _, _, key in answers._answers] == ["key-4"]
+        first, never = asyncio.create_task(ask("key-5")), asyncio.Event()
+
+        async def wait() -> Response:
+            await never.wait()
+            return Response("late")
+
+        waiting = asyncio.create_task(answers.once((2, "deletions", "key"), b"", wait))
+        await first
+        await asyncio.sleep(0)
+        now *= 3
+        answers.sweep()
+        assert [key for _, _, key in answers._answers] == ["key"]
+        never.set()
+        assert (await waiting).body == b"late"
+
+    asyncio.run(work())
 
 
-def test_what_is_kept_for_a_time_is_forgotten_without_another_request(sqlite_place: Place) -> None:
+def test_what_is_kept_for_a_time_is_forgotten_without_another_request(served: Served) -> None:
     """Answers and sessions have names in them."""
-    settings = replace(SETTINGS, note_seconds=0.05)
-    with serving(sqlite_place, settings=settings) as running, running.http() as http:
+    with served.http() as http:
         http.post("/v1/deletions", json={"users": [PEOPLE[0]]}, headers=keyed())
-        answers, sessions = running.app.state.service.answers, running.app.state.sessions
-        number = running.numbers["operator"]
-        sessions.begin(b"digest of a token")
-        time.sleep(0.3)
-        assert (len(answers._answers[number]), len(sessions._sessions)) == (1, 1)
-        for answer in answers._answers[number].values():
-            answer.until = 0.0
-        sessions.now = lambda: time.monotonic() + IDLE + 1
-        for _ in range(2400):
-            if not answers._answers[number] and not sessions._sessions:
-                break
-            time.sleep(0.05)
-        assert (len(answers._answers[number]), len(sessions._sessions)) == (0, 0)
-
-
-def test_no_token_pushes_out_the_answers_of_another(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "_MOST", 3)
-    sent = {"users": [PEOPLE[0]]}
-    with served.http() as http, served.http("admin") as other:
-        first = http.post("/v1/deletions", json=sent, headers=keyed())
-        for place in range(10):
-            other.post("/v1/deletions", json=sent, headers=keyed(f"key-{place}"))
-        again = http.post("/v1/deletions", json=sent, headers=keyed())
-    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+    service, sessions = served.app.state.service, served.app.state.sessions
+    sessions.begin(b"digest of a token")
+    assert (len(service.answers._answers), len(sessions._sessions)) == (1, 1)
+    now = time.monotonic() + max(idempotency.SECONDS, LIFETIME) + 1
+    service.answers.now = sessions.now = lambda: now
+    asyncio.run(service.upkeep())
+    assert (len(service.answers._answers), len(sessions._sessions)) == (0, 0)

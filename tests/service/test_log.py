@@ -16,8 +16,6 @@ try:
     int("ann-marie")
 except ValueError:
     logging.getLogger("asyncio").exception("ann-marie")
-for _ in range(1000):
-    logging.getLogger("asyncio").error("ann-marie")
 warnings.warn("ann-marie")
 thread = threading.Thread(target=lambda: int("ann-marie"))
 thread.start(); thread.join()
@@ -34,6 +32,5 @@ def test_every_line_is_json_and_quotes_nobody() -> None:
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     loggers = [line["logger"] for line in lines]
     assert {"python_multipart.multipart", "psycopg", "asyncio", "another.library"} <= set(loggers)
-    assert loggers.count("asyncio") == 10
     assert [line["error"] for line in lines if line.get("event") == "uncaught"] == ["ValueError"] * 2
     assert any(line.get("error") == "ValueError" and line["logger"] == "asyncio" for line in lines)

@@ -4,8 +4,8 @@ import asyncio
 import base64
 import hashlib
 import json
+import re
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,15 +23,14 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.service.app import create_app
-from armnesia.service.opendsr.desk import CANCELLED, Desk, with_status
-from armnesia.service.opendsr.endpoints import controller_of
+from armnesia.service.opendsr.desk import Desk
 from armnesia.service.opendsr.processor import Processor
-from armnesia.service.settings import Settings
-from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Callback, ForgetRequest, Role, SubjectRequest, Token, Vault
+from armnesia.service.tokens import name_of
+from armnesia.vault import Callback, ForgetRequest, SubjectRequest, Vault
 from tests.databases import Place, fresh_place
 from tests.service.certificates import DOMAIN, HOST, elliptic_key, issued, processor, rsa_key
-from tests.service.servers import PEOPLE, SETTINGS, Served, fill, listening, log_of
+from tests.service.servers import PEOPLE, SETTINGS, Served, fill, let_the_desk_work, listening, log_of
+from tests.service.test_vault_worker import worker_of
 from tests.vault.raw_vaults import change, values
 
 CALLBACK = f"https://{HOST}/opendsr/callbacks"
@@ -106,13 +105,15 @@ def is_signed(answer: httpx.Response, served: Served) -> bool:
 
 
 def status_of(served: Served, id_: str, *, until: str | tuple[str, ...] | None = None) -> str:
+    wanted = (until,) if isinstance(until, str) else until
     with served.http() as http:
-        for _ in range(2400):
-            found = http.get(f"/v2/requests/{id_}").json()["request_status"]
-            if until is None or found in ((until,) if isinstance(until, str) else until):
-                break
-            time.sleep(0.05)
-    return str(found)
+
+        def status() -> str:
+            return str(http.get(f"/v2/requests/{id_}").json()["request_status"])
+
+        if wanted is not None:
+            let_the_desk_work(served, lambda: status() in wanted)
+        return status()
 
 
 def test_discovery_needs_no_token(waiting: Served) -> None:
@@ -138,8 +139,8 @@ def test_the_certificate_is_signed_as_every_answer(waiting: Served) -> None:
         assert is_signed(http.get("/v2/certificate.pem"), waiting)
 
 
-def test_a_request_is_received_answered_and_completed(served: Served, database: str) -> None:
-    """Sections 7 and 8; on PostgreSQL it is in progress until `compact` makes bytes leave the files."""
+def test_a_request_is_received_answered_and_completed(served: Served) -> None:
+    """Sections 7 and 8."""
     sent = body()
     raw = json.dumps(sent).encode()
     with served.http() as http, served.place.open() as vault:
@@ -152,16 +153,6 @@ def test_a_request_is_received_answered_and_completed(served: Served, database: 
         assert base64.b64decode(found["encoded_request"]) == raw
         received = datetime.fromisoformat(found["received_time"])
         assert datetime.fromisoformat(found["expected_completion_time"]) - received == timedelta(days=30)
-        if database == "postgresql":
-            assert status_of(served, sent["subject_request_id"], until="in_progress") == "in_progress"
-            for _ in range(2400):
-                if vault.n_records == 16:
-                    break
-                time.sleep(0.05)
-            assert status_of(served, sent["subject_request_id"]) == "in_progress"
-            vault.compact()
-            vault.finish()
-            served.app.state.desk.wake.set()
         assert status_of(served, sent["subject_request_id"], until="completed") == "completed"
         assert vault.n_records == 16
         status = http.get(f"/v2/requests/{sent['subject_request_id']}")
@@ -176,7 +167,9 @@ def test_a_request_is_received_answered_and_completed(served: Served, database: 
         (stored,) = vault.subject_requests()
         assert (stored.users, stored.status) == (None, "completed")
         certificate = vault.certificate_of_entry(stored.sequence or 0)
-        assert certificate.verify(vault.public_keys()) == []
+        assert certificate.verify(vault.public_keys().keys) == []
+        own = vault.certificate(users=[PEOPLE[0]])
+        assert {each.mention.text for each in own.openings} == {PEOPLE[0], "test of operator"}
         assert vault.forget(users=[PEOPLE[0]]).repeated
         assert vault.verify().problems == ()
 
@@ -351,7 +344,7 @@ def stored(vault: Vault, made: Processor, **changes: Any) -> SubjectRequest:
 def at_the_desk(place: Place, made: Processor, controller: Controller) -> Iterator[tuple[Any, Clock, Vault]]:
     fill(place)
     clock = Clock()
-    with VaultWorker(place.open, Settings()) as worker, place.open() as vault:
+    with worker_of(place) as worker, place.open() as vault:
         clock.time = datetime.now(UTC) + timedelta(seconds=5)
 
         def work() -> None:
@@ -450,11 +443,11 @@ def test_a_service_that_was_killed_between_steps_goes_on(sqlite_place: Place, tm
     made, controller = processor(tmp_path), Controller()
     with at_the_desk(sqlite_place, made, controller) as (work, _, vault):
         request = stored(vault, made, status="in_progress")
-        number = vault.forget(users=[PEOPLE[0]]).certificate.body["sequence"]  # and was killed
+        number = vault.forget(users=[PEOPLE[0]]).entry  # and was killed
         work()
         found = vault.subject_request(request.id)
         assert found is not None
-        assert (found.status, found.sequence, vault.head.sequence) == ("completed", number, number)
+        assert (found.status, found.sequence, vault.head.size) == ("completed", number, number)
 
 
 def test_names_are_stored_encrypted_and_deleted_with_the_answer(sqlite_place: Place, tmp_path: Path) -> None:
@@ -463,30 +456,26 @@ def test_names_are_stored_encrypted_and_deleted_with_the_answer(sqlite_place: Pl
         request = stored(vault, made)
         rows = str(values(vault, "SELECT * FROM subject_request"))
         assert PEOPLE[0] not in rows
-        vault.rotate_digest_key()
         assert vault.subject_request(request.id) == request
         cipher = values(vault, "SELECT identity FROM subject_request")[0][0]
         clock.time += timedelta(hours=2)
         work()
         assert values(vault, "SELECT identity FROM subject_request") == [(None,)]
-        assert vault.pending_erasures().number == 0
     for path in sqlite_place.path.parent.glob(f"{sqlite_place.path.name}*"):
         content = path.read_bytes()
         assert PEOPLE[0].encode() not in content
         assert cipher not in content
 
 
-def test_a_request_that_something_else_has_changed_is_refused(sqlite_place: Place, tmp_path: Path) -> None:
+def test_a_request_that_something_else_has_changed_is_found(sqlite_place: Place, tmp_path: Path) -> None:
     made = processor(tmp_path, delay_hours=1.0)
     with at_the_desk(sqlite_place, made, Controller()) as (_, _, vault):
         request = stored(vault, made)
         with pytest.raises(InvalidInputError, match="has changed meanwhile"):
             vault.change_subject_request(replace(request, status="completed"), request)
         change(vault, "UPDATE subject_request SET status = 'cancelled'")
-        with pytest.raises(Exception, match="changed by something other than armnesia"):
-            vault.subject_request(request.id)
         assert vault.verify().problems == (
-            "subject requests: one was added or changed by something other than armnesia",
+            "requests: rows were added, changed or removed by something other than armnesia",
         )
 
 
@@ -612,12 +601,14 @@ def test_the_desk_goes_on_after_any_failure_and_counts_for_health(
         failed.set()
         raise ZeroDivisionError
 
+    tasks = served.app.state.service._always
+    loop = tasks[0].get_loop()
     with served.http() as http:
         with monkeypatch.context() as patched:
             patched.setattr(desk, "work", fail)
-            desk.wake.set()
+            loop.call_soon_threadsafe(desk.wake.set)
             assert failed.wait(30)
-            assert http.get("/live").status_code == 200
+            assert http.get("/healthz").status_code == 200
         sent = body()
         assert http.post("/v2/requests", json=sent).status_code == 201
         later = status_of(served, sent["subject_request_id"], until=("in_progress", "completed"))
@@ -628,12 +619,12 @@ def test_the_desk_goes_on_after_any_failure_and_counts_for_health(
 
         monkeypatch.setattr("armnesia.service.opendsr.desk.described", end)
         monkeypatch.setattr(desk, "work", fail)
-        desk.wake.set()
-        for _ in range(2400):
-            if http.get("/live").status_code == 503:
-                break
-            time.sleep(0.05)
-        assert http.get("/live").status_code == 503
+        ended = threading.Event()
+        for task in tasks:
+            task.add_done_callback(lambda _: ended.set())
+        loop.call_soon_threadsafe(desk.wake.set)
+        assert ended.wait(30)
+        assert http.get("/healthz").status_code == 503
         assert http.get("/health").json()["status"] == "failing"
 
 
@@ -649,7 +640,7 @@ def test_hosts_are_called_at_the_same_time(
     async def answer(request: httpx.Request) -> httpx.Response:
         called.append(request.url.host)
         if request.url.host == slow:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         ended.append(request.url.host)
         return httpx.Response(202)
 
@@ -678,7 +669,7 @@ def test_a_declared_host_in_any_spelling(tmp_path: Path, host: str) -> None:
 def test_a_refused_request_is_not_remembered_for_good(sqlite_place: Place, tmp_path: Path) -> None:
     made = processor(tmp_path)
     fill(sqlite_place)
-    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as vault:
+    with worker_of(sqlite_place) as worker, sqlite_place.open() as vault:
         clock = Clock()
         clock.time += timedelta(seconds=5)
         desk = Desk(worker, made, now=clock, transport=Controller().transport())
@@ -702,25 +693,25 @@ def test_a_body_that_is_too_large_is_told_as_opendsr_has_it(waiting: Served) -> 
 
 def test_deletions_are_counted_by_whatever_way_they_come(served: Served) -> None:
     with served.http() as http:
-        for number, name in enumerate(PEOPLE[:2], 1):
-            sent = body(subject_identities=[identity(name)])
-            http.post("/v2/requests", json=sent)
-            for _ in range(2400):
-                found = http.get("/metrics").text
-                if f'armnesia_deletions_total{{unlearner="rollback"}} {number}.0' in found:
-                    break
-                time.sleep(0.05)
-            else:
-                raise AssertionError(found)
+
+        def counted() -> float:
+            found = re.search(r"^armnesia_deletions_total (\S+)", http.get("/metrics").text, re.M)
+            return 0.0 if found is None else float(found[1])
+
+        for name in PEOPLE[:2]:
+            before = counted()
+            http.post("/v2/requests", json=body(subject_identities=[identity(name)]))
+            let_the_desk_work(served, lambda: counted() > before)  # noqa: B023 (called at once)
+        before = counted()
         assert http.post("/v1/deletions", json={"users": [PEOPLE[2]]}).status_code == 201
-        assert 'armnesia_deletions_total{unlearner="rollback"} 3.0' in http.get("/metrics").text
+        assert counted() > before
 
 
 def test_a_refused_request_is_tried_less_and_less_often(sqlite_place: Place, tmp_path: Path) -> None:
     """However fast the ledger grows: each attempt may take seconds of the one writer."""
     made = processor(tmp_path)
     fill(sqlite_place, log=log_of((*PEOPLE, *(f"victim-{number}" for number in range(150)))))
-    with VaultWorker(sqlite_place.open, Settings()) as worker, sqlite_place.open() as vault:
+    with worker_of(sqlite_place) as worker, sqlite_place.open() as vault:
         clock, tried = Clock(), list[datetime]()
         begun = clock.time = clock.time + timedelta(seconds=5)
         forget = worker.forget
@@ -744,73 +735,6 @@ def test_a_refused_request_is_tried_less_and_less_often(sqlite_place: Place, tmp
         assert vault.subject_requests()[0].status == "completed"
 
 
-def test_a_request_for_people_who_were_forgotten_before_waits_for_its_own_names(
-    sqlite_place: Place, tmp_path: Path
-) -> None:
-    """Another process holds their ciphertext in the files, of which no ledger entry says anything."""
-    made = processor(tmp_path)
-
-    def files() -> bytes:
-        paths = sqlite_place.path.parent.glob(f"{sqlite_place.path.name}*")
-        return b"".join(path.read_bytes() for path in paths)
-
-    with at_the_desk(sqlite_place, made, Controller()) as (work, _, vault):
-        assert vault.forget(users=[PEOPLE[0]]).erasure == "complete"
-        stored(vault, made, users=(PEOPLE[0],))
-        cipher = values(vault, "SELECT identity FROM subject_request")[0][0]
-        with sqlite_place.open() as other, other._connection.reading():
-            for _ in range(2):
-                work()
-                (found,) = vault.subject_requests()
-                assert (found.status, found.users, found.names_in_files) == ("in_progress", None, True)
-            assert cipher in files()
-        work()
-        (found,) = vault.subject_requests()
-        assert (found.status, found.names_in_files) == ("completed", False)
-        assert cipher not in files()
-        assert vault.verify().holds
-
-
-def test_names_of_a_request_that_was_cancelled_leave_the_files(sqlite_place: Place, tmp_path: Path) -> None:
-    """Nobody is to be told, so that nothing else is left to do."""
-    made = processor(tmp_path)
-    with at_the_desk(sqlite_place, made, Controller()) as (work, _, vault):
-        stored(vault, made, users=(PEOPLE[0],))
-        (before,) = vault.subject_requests()
-        cancelled = replace(with_status(before, CANCELLED), users=None, callbacks=())
-        vault.change_subject_request(before, cancelled)
-        assert vault.subject_requests(only_open=True)[0].names_in_files
-        work()
-        (found,) = vault.subject_requests()
-        assert (found.status, found.names_in_files) == ("cancelled", False)
-        assert not vault.subject_requests(only_open=True)
-
-
-def test_on_postgresql_names_of_a_request_leave_the_files_by_compact(tmp_path: Path) -> None:
-    made, place = processor(tmp_path), fresh_place("postgresql", tmp_path)
-    with at_the_desk(place, made, Controller()) as (work, _, vault):
-        vault.forget(users=[PEOPLE[0]])
-        vault.compact()
-        vault.finish()
-        stored(vault, made, users=(PEOPLE[0],))
-        work()
-        (found,) = vault.subject_requests()
-        assert (found.status, found.users, found.names_in_files) == ("in_progress", None, True)
-        assert vault.compact().erasure == "complete"
-        work()
-        assert vault.subject_requests()[0].status == "completed"
-        assert vault.verify().holds
-
-
-def test_a_request_that_is_not_believed_does_not_stop_compact(place: Place, tmp_path: Path) -> None:
-    made = processor(tmp_path)
-    with at_the_desk(place, made, Controller()) as (work, _, vault):
-        stored(vault, made)
-        work()
-        change(vault, "UPDATE subject_request SET status = 'cancelled'")
-        assert vault.compact().erasure == "complete"
-
-
 def test_no_token_can_take_the_name_of_another_ones_number(waiting: Served) -> None:
     with waiting.place.open() as vault:
         nameless = vault.create_token("operator")
@@ -819,6 +743,4 @@ def test_no_token_can_take_the_name_of_another_ones_number(waiting: Served) -> N
             with pytest.raises(InvalidInputError, match="token-7"):
                 vault.create_token("operator", name=name)
         vault.create_token("operator", name=f"token-desk-{number}")
-    older = Token(number + 5, Role.OPERATOR, f"token-{number}", "2026-01-01", "2027-01-01")
-    assert controller_of(older) == f"token-{number + 5}"
-    assert controller_of(nameless.token) == f"token-{number}"
+    assert name_of(nameless.token) == f"token-{number}"

@@ -1,13 +1,14 @@
-"""External vaults over logs of the promise tests: what is counted, and what certificates say of it."""
+"""External vaults over logs of the promise tests: what is counted, erased, and due."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from armnesia.vault import Certificate, Configuration, Ingested, LedgerCopy, UserType, Vault
+from armnesia.vault import Configuration, Forgotten, Ingested, SourceErasures, UserType, Vault
+from armnesia.vault.storage.schema import COLUMNS
 from tests.databases import Place
 from tests.promises.driver import Row
 from tests.promises.lakes import Lake
-from tests.vault.raw_vaults import arms
+from tests.vault.raw_vaults import arms, values
 
 READING = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT)
 PERMITTED = Configuration(
@@ -18,8 +19,7 @@ NAMED: dict[str, Any] = {"action": "arm", "reward": "reward", "user": "person", 
 
 def ingest(vault: Vault, lake: Lake, **options: Any) -> Ingested:
     """Count a log."""
-    table = lake.options[1] if lake.options else None
-    return vault.ingest(lake.source, table=table, **{**NAMED, **options})
+    return vault.ingest(lake.source, table=lake.table, **{**NAMED, **options})
 
 
 def counted(place: Place, lake: Lake, rows: Iterable[Row], configuration: Configuration = PERMITTED) -> Vault:
@@ -46,10 +46,28 @@ def without(rows: Iterable[Row], *people: str) -> list[Row]:
     return [row for row in rows if row.person not in people]
 
 
-def state_of(vault: Vault, person: str) -> list[tuple[int, str]]:
-    """What the certificate of a person says of each source; it holds by the ledger."""
-    certificate: Certificate = vault.certificate(users=[person])
-    ledger = LedgerCopy.of((entry.sequence, entry.text, entry.hash) for entry in vault.ledger())
-    assert certificate.check(vault.public_keys(), ledger=ledger).problems == ()
-    assert certificate.source is not None
-    return [(each["source"], each["state"]) for each in certificate.source["versions"]]
+def erased_for(vault: Vault, person: str) -> list[str]:
+    """The sources, by their names, of which the certificate of a person says that nothing was left there."""
+    name_of = {each.id: each.name for each in vault.status().sources}
+    later = [each.entry for each in vault.certificate(users=[person]).later]
+    return [name_of.get(each.facts["source"], "dropped") for each in later if each.kind == "erased"]
+
+
+def stored(vault: Vault) -> dict[str, list[Any]]:
+    """All that a vault has in its tables."""
+    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in COLUMNS}
+
+
+def forget_and_erase(
+    vault: Vault, *, purge: bool = False, ignore_retention: bool = False, **named: Any
+) -> tuple[Forgotten, SourceErasures]:
+    """As the command `forget --erase-at-source`."""
+    options = {"purge": purge, "ignore_retention": ignore_retention}
+    vault.check_erasable(**options)
+    return vault.forget(**named), vault.erase_at_sources(**options)
+
+
+def due(vault: Vault) -> list[str]:
+    """What is left to do at each source."""
+    found = vault.source_erasures().sources
+    return ["erase" if each.to_erase else "purge" if each.to_purge else "" for each in found]

@@ -1,14 +1,11 @@
-"""Random histories of a vault that lives: also with corrections, successors and restored backups."""
+"""Random histories of a vault that lives: also with corrections and restored backups."""
 
-import warnings
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from armnesia.vault import Vault
-from tests.databases import fresh_place
 from tests.vault.keyed_machine import ANSWERS, KeyedMachine
 from tests.vault.machine import corrections, records, user_requests
 from tests.vault.plain_vault import PlainVault, Record, columns_of, has_ids
@@ -53,37 +50,6 @@ class LivingMachine(KeyedMachine):
             return set()
         return {record.page} if held is None else {record.page, held.page}
 
-    @precondition(lambda self: self.vault is not None and len(self.model.kinds) > 4)
-    @rule()
-    def succeed(self) -> None:
-        """Go on in a new vault, as another one with the arms that there are."""
-        old, place = self._vault, self.place
-        if self.database == "postgresql":
-            old.compact()
-            old.finish()
-        configuration = replace(
-            old.configuration, actions=self.model.actions, arms=(), successors=(), checked=False
-        )
-        retired = {rule.arm for rule in old.configuration.arms if not rule.offered}
-        old.close()
-        self.place = fresh_place(self.database, self.folder)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            self.vault = Vault.create(
-                self.place.url,
-                configuration,
-                keys=self.place.keys,
-                successor_of=place.url,
-                successor_keys=place.keys,
-            )
-        sentences = [str(each.message) for each in caught if "arms retire" in str(each.message)]
-        assert len(sentences) == len(caught) == bool(retired & set(self.model.actions))
-        with place.open() as old:
-            assert old.verify().problems == ()
-            assert old.ledger()[-1].fields["successor"] == self.vault.identity().vault
-        self.model.succeed()
-        self.served, self.changes, self.backup, self.declared = {}, [], None, self.model.actions
-
     @precondition(lambda self: self.mode == "managed")
     @rule()
     def back_up(self) -> None:
@@ -99,13 +65,11 @@ class LivingMachine(KeyedMachine):
         """Rows, corrections and decisions of after the backup are lost, and everyone forgotten stays so."""
         assert self.backup is not None
         snapshot, before, served, offers = self.backup
-        export = self.place.keys.with_suffix(".restore")
-        self._vault.export(export, for_restore=True)
         self._vault.close()
         snapshot.put_back()
         replayed = len(self.model.kinds) - len(before.kinds)
         lost = self.replaced - self.replaced_before
-        done = Vault.restore(self.place.url, export, keys=self.place.keys)
+        done = Vault.restore(self.place.url, keys=self.place.keys)
         assert (done.replayed, done.corrections_lost) == (replayed, lost)
         self.vault = self.place.open()
         self.model.restore(before)

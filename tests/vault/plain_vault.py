@@ -1,7 +1,6 @@
 """A vault in plain Python: what the real one must hold after each operation; and what it does hold."""
 
 import copy
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -84,8 +83,8 @@ class Observation(NamedTuple):
     """How many users and how many records are kept out."""
     kinds: tuple[str, ...]
     """Of the entries of the ledger."""
-    certificates: int
     requests: int
+    """Whose people the vault can open."""
     served_by: str | None
     """Of the one decision; None with key columns."""
 
@@ -97,25 +96,23 @@ _USERS: set[str | None] = set()
 def observed(vault: Vault) -> Observation:
     """What a vault holds."""
     managed = vault.configuration.mode == MANAGED
-    digest = vault._connection.all_keys.owner_digest
+    digest = vault.all_keys.owner_digest
     owners = {None if user is None else digest(user): user for user in _USERS}
-    with vault._connection.database.reading() as session:
+    with vault.database.reading() as session:
         decisions = session.query("SELECT key, statistics, served_by FROM decision")
         rows: Any = session.query("SELECT owner, arm, units FROM record") if managed else ()
         kept_out = Counter(
             kind for (kind,) in session.query("SELECT kind FROM suppressed WHERE readmitted IS NULL")
         )
-        entries = session.query("SELECT entry FROM ledger ORDER BY sequence")
-        ((certificates,),) = session.query("SELECT count(*) FROM certificate")
-        ((requests,),) = session.query("SELECT count(*) FROM request")
+        kinds = session.query("SELECT kind FROM entry ORDER BY number")
+        ((requests,),) = session.query("SELECT count(*) FROM people")
     return Observation(
         tuple(sorted((key, tuple(arms_in(statistics))) for key, statistics, _ in decisions)),
         tuple(sorted(((owners.get(owner, "nobody known"), *rest) for owner, *rest in rows), key=repr))
         if managed
         else sum(count for _, text, _ in decisions for count, *_ in arms_in(text)),
         (kept_out["user"], kept_out["record"]),
-        tuple(json.loads(entry)["kind"] for (entry,) in entries),
-        certificates,
+        tuple(kind for (kind,) in kinds),
         requests,
         None if vault.configuration.by else decisions[0][2] if decisions else "default",
     )
@@ -132,10 +129,10 @@ class PlainVault:
     """Whether each page is a decision of its own."""
     records: dict[Identity, Record] = field(default_factory=dict)
     suppressed: set[tuple[str, Any]] = field(default_factory=set)
-    answered: dict[Request, int] = field(default_factory=dict)
-    """The entry that answered each request last."""
-    said: dict[Request, bool | None] = field(default_factory=dict)
-    """What the certificate of one among several says of them: whether anything of theirs was held."""
+    answered: dict[tuple[str, Any], int] = field(default_factory=dict)
+    """The entry that has forgotten each name last."""
+    said: dict[tuple[str, Any], str] = field(default_factory=dict)
+    """The outcome that the certificate of a name says."""
     gone: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By page and action."""
     pages: set[str] = field(default_factory=set)
@@ -146,7 +143,7 @@ class PlainVault:
     counted: set[int] = field(default_factory=set)
     """The numbers of the sources that were counted, where that is noted."""
     listed: dict[tuple[str, str], tuple[int, int | None]] = field(default_factory=dict)
-    """Since which entry a name is forgotten, and which readmitted it; not of names that were erased."""
+    """Since which entry a name is forgotten, and which readmitted it."""
 
     def copy(self) -> "PlainVault":
         return copy.deepcopy(self)
@@ -192,12 +189,6 @@ class PlainVault:
             self.kinds.append("correct")
         return added - replaced, replaced, already, kept_out
 
-    def succeed(self) -> None:
-        """Become the successor: nobody who is forgotten comes in, and nothing else is known."""
-        self.records, self.pages, self.gone = {}, set(), Counter()
-        self.answered, self.said, self.kinds, self.served_by = {}, {}, ["init"], "default"
-        self.listed = dict.fromkeys(self.suppressed, (1, None))
-
     def restore(self, backup: "PlainVault") -> None:
         """Take the records of a backup of this vault, without those of people forgotten since."""
         copied = len(backup.kinds)
@@ -212,7 +203,7 @@ class PlainVault:
             if ("users", record.user) not in out and ("records", record.id) not in out
         }
         self.pages = backup.pages | {page for (page, _), number in self.gone.items() if number}
-        self.kinds.append("restore")
+        self.kinds.append("restored")
 
     @staticmethod
     def identity(record: Record, ordinal: int) -> Identity:
@@ -225,53 +216,52 @@ class PlainVault:
         return [identity for identity, name in wanted.items() if name in names]
 
     def is_repeated(self, request: Request) -> bool:
+        """Whether all of them are forgotten already."""
+        return not self.new_names(request)
+
+    def new_names(self, request: Request) -> tuple[str, ...]:
+        """Those who are not forgotten yet: an entry is about them alone."""
         kind, names = request
-        return request in self.answered and all((kind, name) in self.suppressed for name in names)
+        return tuple(name for name in names if (kind, name) not in self.suppressed)
 
     def forget(self, request: Request) -> dict[str, int]:
         """How many records of each action were deleted."""
         deleted: Counter[str] = Counter()
-        if self.is_repeated(request):
-            return dict(deleted)
+        (kind, _), names = request, self.new_names(request)
+        if not names:
+            return {}
         found = set()
-        for identity in self.held(request):
+        for identity in self.held((kind, names)):
             record = self.records.pop(identity)
             deleted[record.action] += 1
             self.gone[record.page, record.action] += self.frozen
-            found.add(record.user if request[0] == "users" else record.id)
+            found.add(record.user if kind == "users" else record.id)
         if deleted:
             self.served_by = "release"
-        kind, names = request
-        self.kinds.append("forget" if deleted else "nothing_held")
-        new = [
-            name
-            for name in names
-            if (kind, name) not in self.suppressed or (kind, (name,)) not in self.answered
-        ]
-        self.listed |= {(kind, name): (len(self.kinds), None) for name in names}
-        for answered in (request, *((kind, (name,)) for name in new)):  # each can ask for it alone
-            self.answered[answered] = len(self.kinds)
-            self.said[answered] = None if len(names) == 1 else answered[1][0] in found
+        self.kinds.append("forget")
+        for name in names:
+            self.listed[kind, name] = (len(self.kinds), None)
+            self.answered[kind, name] = len(self.kinds)
+            held = "deleted" if self.managed else "uncounted"
+            self.said[kind, name] = held if name in found else "nothing"
         self.suppressed |= {(kind, name) for name in names}
         return dict(deleted)
 
-    def readmit(self, request: Request, *, erase: bool = False) -> None:
+    def readmit(self, request: Request) -> None:
+        """Let them in again."""
         kind, names = request
         self.suppressed -= {(kind, name) for name in names}
-        for answered in (request, *((kind, (name,)) for name in names)) if erase else ():
-            self.answered.pop(answered, None)
         self.kinds.append("readmit")
         for name in names:
-            since, _ = self.listed.pop((kind, name))
-            if not erase:
-                self.listed[kind, name] = (since, len(self.kinds))
+            since, _ = self.listed[kind, name]
+            self.listed[kind, name] = (since, len(self.kinds))
 
     def change_arm(self, kind: str, arm: str) -> None:
         """Add or retire an arm of the one decision, or of all, which decide again."""
         if arm not in self.actions:
             self.actions = (*self.actions, arm)
         (self.retired.discard if kind == "add_arm" else self.retired.add)(arm)
-        self.kinds.append(kind)
+        self.kinds.append("arms")
         offers_data = any(record.action not in self.retired for record in self.records.values())
         self.served_by = "learner" if offers_data else "default"
 
@@ -291,8 +281,7 @@ class PlainVault:
             tuple(sorted(rows, key=repr)) if self.managed else len(rows),
             (kinds["users"], kinds["records"]),
             tuple(self.kinds),
-            sum(kind in ("forget", "nothing_held") for kind in self.kinds),
-            len(self.answered),
+            self.kinds.count("forget"),
             None if self.keyed else self.served_by,
         )
 

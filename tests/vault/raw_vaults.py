@@ -1,6 +1,7 @@
 """Vaults as somebody sees them who goes past armnesia: their tables by plain SQL, their files as bytes."""
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import psycopg
 
 from armnesia.vault import Configuration, UserType, Vault
+from armnesia.vault.storage.opening import open_database
 from armnesia.vault.storage.postgres import PostgresDatabase
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place, postgres_url
@@ -20,11 +22,8 @@ TABLES = (
     "record",
     "source",
     "suppressed",
-    "ledger",
-    "certificate",
-    "request",
-    "tree",
-    "owner",
+    "entry",
+    "people",
     "token",
     "subject_request",
 )
@@ -39,7 +38,7 @@ LOG: dict[str, list[Any]] = {
 def filled(place: Place, configuration: Configuration | None = None) -> Vault:
     """A new vault that holds `LOG`; commits do not wait for the disk."""
     vault = place.create(configuration or Configuration(actions=("A", "B"), user_type=UserType.TEXT))
-    database = vault._connection.database
+    database = vault.database
     if isinstance(database, SqliteDatabase):
         database._connection.execute("PRAGMA synchronous = OFF")
     elif isinstance(database, PostgresDatabase):
@@ -50,17 +49,32 @@ def filled(place: Place, configuration: Configuration | None = None) -> Vault:
 
 def change(vault: Vault, sql: str, *parameters: Any) -> int:
     """Change a table by plain SQL; how many rows it was."""
-    with vault._connection.database.writing() as session:
+    with vault.database.writing() as session:
         return session.execute(sql, *parameters)
 
 
 def values(vault: Vault, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Look into a table by plain SQL."""
-    with vault._connection.database.reading() as session:
+    with vault.database.reading() as session:
         return [
             tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
             for row in session.query(sql, *parameters)
         ]
+
+
+def copy_to(vault: Vault, place: Place, other: Place) -> None:
+    """The same vault at another place: the same keys, rows and head."""
+    other.create(vault.configuration).close()
+    held = dumped(vault)
+    with closing(open_database(other.url)) as database, database.writing() as session:
+        for table in reversed(held):
+            session.execute(f"DELETE FROM {table}")
+        for table, rows in held.items():
+            marks = ", ".join("?" * (len(rows[0]) if rows else 0))
+            for row in rows:
+                session.execute(f"INSERT INTO {table} VALUES ({marks})", *row)
+    for suffix in ("", ".journal"):
+        shutil.copy(f"{place.keys}{suffix}", f"{other.keys}{suffix}")
 
 
 def arms(vault: Vault) -> list[tuple[int, int, int]]:
@@ -85,29 +99,16 @@ def change_statistics(vault: Vault, name: str, arm: int, by: int) -> None:
     assert change(vault, "UPDATE decision SET statistics = ?", changed) == 1
 
 
+def journal_of(place: Place) -> Path:
+    """The file of a vault's journal."""
+    return place.keys.with_name(f"{place.keys.name}.journal")
+
+
 def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
     """All tables, each in an order of its own; an external vault has none of rows."""
-    names = (*TABLES, *(["decision_node"] if vault.has_key_columns else []))
-    if not vault._connection.records.layout.holds_rows:
-        names = tuple(name for name in names if name not in ("record", "owner"))
+    holds_rows = vault.records.layout.holds_rows
+    names = [name for name in TABLES if holds_rows or name != "record"]
     return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
-
-
-def damage_index(place: Place, index: str, key: bytes, *, entries: int = 1, bit: int = 1) -> None:
-    """Flip one bit of a key in some of its entries in an index of an SQLite vault, and nothing else."""
-    with closing(sqlite3.connect(place.path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode = DELETE")
-        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (index,))
-        ((size,),) = connection.execute("PRAGMA page_size")
-    data = bytearray(place.path.read_bytes())
-    start, end = (page - 1) * size, page * size
-    for _ in range(entries):
-        at = data.find(key, start, end)
-        assert at > 0
-        data[at + 5] ^= bit
-        start = at + len(key)
-    place.path.write_bytes(data)
 
 
 def empty_tree(place: Place, name: str) -> None:
@@ -129,15 +130,15 @@ class Snapshot:
 
     def __init__(self, place: Place, vault: Vault, folder: Path) -> None:
         self.place = place
-        if isinstance(vault._connection.database, SqliteDatabase):
+        if isinstance(vault.database, SqliteDatabase):
             self.file = folder / "backup.db"
             vault.back_up(self.file)
         else:
             self.tables = dumped(vault)
-            self.schema = vault._connection.database.schema  # type: ignore[attr-defined]
+            self.schema = vault.database.schema  # type: ignore[attr-defined]
 
     def put_back(self) -> None:
-        """As an operator would: the database is exchanged, the keys and the pinned head stay."""
+        """As an operator would: the database is exchanged, the keys and the journal stay."""
         if self.place.url.startswith("sqlite"):
             path = self.place.path
             for leftover in (f"{path}-wal", f"{path}-shm"):

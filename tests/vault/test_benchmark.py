@@ -86,13 +86,18 @@ def test_bare_sql_runs_the_very_statements_of_a_forget(tmp_path: Path) -> None:
         vault.forget(users=["user-1"])
         bare = benchmark.BareSql(database, vault)
         bare.forget("user-2")
-        ours, theirs = statements_of(vault._connection.database), statements_of(database)
+        ours, theirs = statements_of(vault.database), statements_of(database)
         vault.forget(users=["user-3"])
         bare.forget("user-3")
         database.close()
-    # What follows depends on which pages have copies of cells, and is the database's own in both.
-    assert ours[: ours.index("COMMIT")] == theirs[: theirs.index("COMMIT")]
-    assert ours.index("COMMIT") > 15
+    # What follows is the database's own in both.
+    ours, theirs = ours[: ours.index("COMMIT")], theirs[: theirs.index("COMMIT")]
+    changing = ("INSERT", "UPDATE", "DELETE")
+    assert [each for each in ours if each.startswith(changing)] == [
+        each for each in theirs if each.startswith(changing)
+    ]
+    assert set(theirs) <= set(ours)
+    assert len(theirs) > 8
 
 
 def statements_of(database: Any) -> list[str]:
@@ -114,6 +119,6 @@ def test_the_peak_memory_of_every_command_is_printed(tmp_path: Path) -> None:
         [sys.executable, str(program), *size, "--sqlite"], capture_output=True, text=True, check=True
     )
     lines = re.findall(r"^  (\S.*?) +([0-9.]+) s +([0-9]+) MB$", ran.stdout, re.MULTILINE)
-    assert len(lines) == len(ran.stdout.splitlines()) - 1 == 16
+    assert len(lines) == len(ran.stdout.splitlines()) - 1 == 19
     assert all(20 < int(memory) < 600 for *_, memory in lines)
     assert list(tmp_path.iterdir()) == []

@@ -6,17 +6,14 @@
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from armnesia.vault import Configuration, UserType
-from armnesia.vault.state.external_records import ExternalRecords
-from armnesia.vault.state.source_lookup import SourceLookup
 from tests.databases import Place, fresh_place
 from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
 from tests.vault.forked_children import nursery
-from tests.vault.plain_vault import Record, columns_of, write_csv
+from tests.vault.plain_vault import columns_of
 
 PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4, 120)
 
@@ -49,35 +46,9 @@ def test_many_processes_come_to_the_end_of_a_serial_replay(
         assert Judge(vault, notes).problems() == []
         print(
             f"{database}: {OPERATIONS} operations of {PROCESSES} processes in"
-            f" {time.perf_counter() - started:.0f} s; {vault.head.sequence} entries,"
+            f" {time.perf_counter() - started:.0f} s; {vault.head.size} entries,"
             f" {vault.status().records} records"
         )
-
-
-def test_rows_that_come_in_while_a_source_is_looked_at_are_forgotten_too(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [Record("A", 4, "ann", "1"), Record("B", 0, "ann", "2"), Record("B", 4, "bob", "3")]
-    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
-    for file, some in zip(files, (rows[:1], rows[1:]), strict=True):
-        write_csv(file, some)
-    with (
-        place.create(Configuration(actions=ACTIONS, user_type=UserType.TEXT, mode="external")) as one,
-        place.open() as other,
-    ):
-        one.ingest(str(files[0]), user="user", id="id")
-
-        look_up = ExternalRecords.look_up
-
-        def look_up_and_then(self: ExternalRecords, *request: Any, **options: Any) -> SourceLookup:
-            found = look_up(self, *request, **options)
-            other.ingest(str(files[1]), user="user", id="id")
-            return found
-
-        monkeypatch.setattr(ExternalRecords, "look_up", look_up_and_then)
-        assert one.forget(users=["ann"]).counts == {"A": 1, "B": 1, "C": 0}
-        assert other.verify().problems == ()
-        assert other.status().records == 1
 
 
 def _notes_and_judge(tmp_path: Path) -> tuple[Judge, list[Note]]:
@@ -90,9 +61,9 @@ def _notes_and_judge(tmp_path: Path) -> tuple[Judge, list[Note]]:
         notes.append({"kind": "ingest", "batch": number, "added": done.added, "rows": done.rows})
     for _ in range(2):
         answer = vault.forget(users=[person])
-        sequence = answer.certificate.body["sequence"]
-        told = {"sequence": sequence, "repeated": answer.repeated, "records": answer.records}
-        notes.append({"kind": "forget", "names": [person], **told})
+        before = [[each.entry, each.names] for each in answer.forgotten_before]
+        told = {"entry": answer.entry, "repeated": answer.repeated, "records": answer.records}
+        notes.append({"kind": "forget", "names": answer.names.names, "before": before, **told})
     status = vault.status(scores=True)
     counts = [score.count for score in status.scores or ()]
     head = str(vault.head)
@@ -118,7 +89,7 @@ def test_the_judge_finds_nothing_wrong_with_true_notes(tmp_path: Path) -> None:
         ("ingest", {"batch": 3}, "a serial replay gives"),
         ("ingest", {"added": 0}, "records were added"),
         ("forget", {"repeated": True}, "were answered"),
-        ("forget", {"sequence": 7}, "were answered"),
+        ("forget", {"entry": 7}, "were answered"),
         ("status", {"records": 0}, "do not add up"),
         ("status", {"suppressed": 0}, "people suppressed"),
         ("status", {"head": "2:" + "ab" * 32}, "not in the ledger"),
@@ -138,7 +109,7 @@ def test_the_judge_finds_what_cannot_have_happened(
 
 def test_the_judge_notices_a_lost_update(tmp_path: Path) -> None:
     judge, _ = _notes_and_judge(tmp_path)
-    with judge.vault._connection.database.writing() as session:
+    with judge.vault.database.writing() as session:
         session.execute("DELETE FROM record WHERE identity = (SELECT min(identity) FROM record)")
     found = judge.problems()
     assert any("a serial replay gives" in problem for problem in found)

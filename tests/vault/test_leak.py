@@ -19,7 +19,7 @@ from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, Policy, UserType, Vault
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import SERVER, Place, postgres_url
-from tests.vault.raw_vaults import TABLES, arms, change, dumped, reader_of, values
+from tests.vault.raw_vaults import TABLES, arms, change, dumped, journal_of, values
 
 RANDOM = random.Random(20_26)
 PERSON = "".join(RANDOM.choices(string.ascii_letters, k=24))
@@ -49,7 +49,7 @@ def traces(text: str) -> list[str]:
 
 def in_bytes(vault: Vault, data: bytes) -> list[str]:
     """What of the person can be found in files: name, rows and rewards, as databases write them."""
-    ring = vault._connection.all_keys
+    ring = vault.all_keys
     rows = [ring.record_identity("id", row_id) for row_id in ROW_IDS]
     marks = {"name": [PERSON.encode()], "ids": [row_id.encode() for row_id in ROW_IDS], "rows": rows}
     marks["rewards"] = [units.to_bytes(4, "big") for units in UNITS]
@@ -58,10 +58,10 @@ def in_bytes(vault: Vault, data: bytes) -> list[str]:
 
 
 def files_of(place: Place) -> bytes:
-    """All files of an SQLite vault: database, write-ahead log and its index, keys, pinned head."""
+    """All files of an SQLite vault: database, write-ahead log and its index, keys, journal."""
     folder = place.keys.parent
     names = sorted(path.name for path in folder.iterdir())
-    assert any(name.endswith(".head") for name in names)
+    assert any(name.endswith(".journal") for name in names)
     assert any(name.endswith("-wal") for name in names)
     return b"".join((folder / name).read_bytes() for name in names)
 
@@ -76,37 +76,36 @@ def test_no_table_has_a_trace(place: Place, tmp_path: Path) -> None:
         done = vault.forget(users=[PERSON])
         assert not traces(repr(dumped(vault)))
         assert all(str(total) not in repr(dumped(vault)) for total in totals)  # the difference is the rewards
+        assert done.certificate is not None
         assert PERSON in done.certificate.to_json()  # handed out, it says whose
         assert not traces(vault.certificate_of_entry(2).to_json())
-        for for_restore in (False, True):
-            written = vault.export(tmp_path / "export.json", for_restore=for_restore)
-            assert not traces(json.dumps(written.to_dict()))
-            assert not traces((tmp_path / "export.json").read_text())
-        assert not traces("".join(entry.text for entry in vault.ledger()))
+        written = vault.export(tmp_path / "export.jsonl")
+        assert not traces(json.dumps(written.to_dict()))
+        assert not traces((tmp_path / "export.jsonl").read_text())
+        assert not traces(journal_of(place).read_text())
+        assert not traces("".join(entry.payload.decode() for entry in vault.ledger().entries))
 
 
 def test_no_file_of_an_sqlite_vault_has_a_trace(sqlite_place: Place) -> None:
     with filled(sqlite_place) as vault:
         assert set(in_bytes(vault, files_of(sqlite_place))) == {"rows", "rewards"}
-        done = vault.forget(users=[PERSON])
-        assert done.certificate.body["erasure"]["state"] == "complete"
+        vault.forget(users=[PERSON])
         assert not in_bytes(vault, files_of(sqlite_place))
 
 
 def test_forgetting_single_rows_leaves_no_trace_of_them(sqlite_place: Place) -> None:
     with filled(sqlite_place) as vault:
         vault.forget(records=ROW_IDS)
-        assert not in_bytes(vault, files_of(sqlite_place))
+        assert in_bytes(vault, files_of(sqlite_place)) == ["rows"]  # as the suppression list names them
 
 
 def _no_overwriting(vault: Vault, _: pytest.MonkeyPatch) -> None:
-    database = vault._connection.database
+    database = vault.database
     assert isinstance(database, SqliteDatabase)
     database._connection.execute("PRAGMA secure_delete = OFF")
 
 
 def _no_checkpoint(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteDatabase, "erase", lambda *_, **__: True)
     monkeypatch.setattr(SqliteDatabase, "_empty_log", lambda *_: None)
 
 
@@ -125,7 +124,7 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
     """Pages that are split keep copies of what they held: of indexes, which so must hold no names."""
     users = ["".join(RANDOM.choices(string.ascii_letters, k=24)) for _ in range(1500)]
     with sqlite_place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:
-        vault._connection.database._connection.execute("PRAGMA synchronous = OFF")  # type: ignore[attr-defined]
+        vault.database._connection.execute("PRAGMA synchronous = OFF")
         for round_ in range(4):
             RANDOM.shuffle(users)
             rewards = [RANDOM.random() for _ in users]
@@ -133,7 +132,7 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
             vault.ingest(log | {"id": [f"{round_}-{user}" for user in users]}, user="user", id="id")
         gone, kept = users[:900], users[900:]
         rows = dict(values(vault, "SELECT owner, identity FROM record"))
-        ring = vault._connection.all_keys
+        ring = vault.all_keys
         for start in range(0, 300, 5):
             vault.forget(users=gone[start : start + 5])
         vault.forget(users=gone[300:])
@@ -147,25 +146,6 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
         assert not any(user.encode() in data for user in users)
 
 
-def test_a_busy_reader_keeps_erasure_pending(sqlite_place: Place) -> None:
-    with filled(sqlite_place) as vault:
-        with reader_of(sqlite_place):
-            done = vault.forget(users=[PERSON])
-            assert done.certificate.body["erasure"]["state"] == "pending"
-            assert vault.status().erasure == "pending"
-            vault.forget(users=["nobody"])  # nothing is held, so nothing is erased by it either
-            assert vault.certificate(users=[PERSON]).body["erasure"]["state"] == "pending"
-            assert "rows" in in_bytes(vault, files_of(sqlite_place))
-        with sqlite_place.open() as another:
-            assert another.status().erasure == "complete"
-            reissued = another.certificate(users=[PERSON])
-        assert reissued.body["erasure"]["state"] == "complete"
-        assert reissued.verify(vault.public_keys()) == []
-        assert vault.certificate_of_entry(2).body == reissued.body
-        assert not in_bytes(vault, files_of(sqlite_place))
-        assert vault.verify().holds
-
-
 @pytest.fixture
 def server_files() -> Iterator[Callable[[Vault], bytes]]:
     """What the server has written of a vault's tables and indexes, and of nothing else."""
@@ -175,7 +155,7 @@ def server_files() -> Iterator[Callable[[Vault], bytes]]:
 
         def read(vault: Vault) -> bytes:
             connection.execute("CHECKPOINT")
-            schema = vault._connection.database.schema  # type: ignore[attr-defined]
+            schema = vault.database.schema  # type: ignore[attr-defined]
             ((folder,),) = connection.execute("SHOW data_directory").fetchall()
             sql = """SELECT pg_relation_filepath(oid) FROM pg_class
                      WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'i')"""
@@ -191,35 +171,16 @@ def test_compacted_tables_of_postgresql_have_no_trace(
 ) -> None:
     with filled(postgres_place) as vault:
         totals = [str(total).encode() for _, total, _ in arms(vault)]
-        done = vault.forget(users=[PERSON])
-        assert done.certificate.body["erasure"]["state"] == "pending"
-        vault.forget(users=["nobody"])
-        assert vault.certificate(users=[PERSON]).body["erasure"]["state"] == "pending"
+        vault.forget(users=[PERSON])
         left = server_files(vault)
         assert set(in_bytes(vault, left)) == {"rows", "rewards, as PostgreSQL has them"}
         assert all(total in left for total in totals)
-        assert vault.compact().complete
+        vault.compact()
         left = server_files(vault)
         assert not in_bytes(vault, left)
         assert not any(total in left for total in totals)  # the difference is the rewards
-        assert vault.certificate(users=[PERSON]).body["erasure"]["state"] == "complete"
-        assert vault.status().erasure == "complete"
+        assert vault.certificate(users=[PERSON]).summary()["later"] == ["compacted"]
         assert vault.verify().holds
-
-
-def test_a_busy_reader_of_postgresql_keeps_erasure_pending(
-    postgres_place: Place, server_files: Callable[[Vault], bytes]
-) -> None:
-    filled(postgres_place).close()
-    with postgres_place.open(timeout=0.2) as vault:
-        with reader_of(postgres_place):
-            vault.forget(users=[PERSON])
-            assert not vault.compact().complete
-            assert vault.status().erasure == "pending"
-            assert "rows" in in_bytes(vault, server_files(vault))
-        assert vault.compact().complete
-        assert vault.certificate(users=[PERSON]).body["erasure"]["state"] == "complete"
-        assert not in_bytes(vault, server_files(vault))
 
 
 def test_rows_on_their_way_in_leave_with_their_batch(postgres_place: Place) -> None:
@@ -241,7 +202,7 @@ def _provocations(vault: Vault, place: Place) -> dict[str, Callable[[], Any]]:
         change(vault, "INSERT INTO record SELECT * FROM record")
 
     def locked() -> None:
-        with place.open(timeout=0.1) as other, vault._connection.database.writing():
+        with place.open(timeout=0.1) as other, vault.database.writing():
             other.forget(users=[PERSON])
 
     return {
@@ -293,7 +254,6 @@ def test_no_log_line_has_a_trace(
         vault.forget(users=[PERSON])
         vault.forget(users=[PERSON])
         vault.readmit(users=[PERSON])
-        vault.rotate_digest_key()
         vault.verify()
         vault.status(scores=True)
         vault.compact()

@@ -43,12 +43,9 @@ COMMANDS = {
         "policy": "vault.policy",
         "public-key": "vault.keys",
         "rotate-key": "vault.keys",
-        "finish": "vault.finish",
         "compact": "vault.compact",
-        "rebuild": "vault.rebuild",
         "export": "vault.export",
         "backup": "vault.backup",
-        "copy": "vault.copy",
         "restore": "vault.restore",
     },
 }

@@ -70,7 +70,7 @@ def demo(
         _explanation(learner),
         steps.table(four_busiest),
         f"   The certificate of {four_busiest[0]}, which anyone with the public key can verify:\n",
-        steps.certificate.words() + "\n",
+        steps.certificate.words().text() + "\n",
         f"Picture: {picture}\nNumbers: {numbers}\nCertificate: {steps.file}",
     )
 

@@ -18,6 +18,7 @@ from armnesia.vault import (
     Vault,
     Verification,
 )
+from armnesia.vault.keys import private_files
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,6 @@ class VaultSteps:
             "forgotten": self.forgotten.records,
             "served": self.forgotten.served,
             "left_out_when_sent_again": self.sent_again.suppressed,
-            "erasure": self.certificate.body["erasure"]["state"],
             "certificate": self.file,
             "certificate_problems": self.problems,
             "holds": self.verified.holds,
@@ -80,5 +80,5 @@ def run_vault(out: Path, aircraft: list[str], confidence: float) -> VaultSteps:
         verified = vault.verify()
     file = out / "certificate.json"
     file.unlink(missing_ok=True)  # of an earlier demo
-    certificate.save(file)
+    private_files.write(file, certificate.to_json())
     return VaultSteps(added, decided, forgotten, sent_again, certificate, problems, verified, file)

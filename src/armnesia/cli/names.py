@@ -12,13 +12,15 @@ from armnesia.cli import options as opt
 from armnesia.core.errors import InvalidInputError
 
 UsersFile = Annotated[
-    Path | None,
-    typer.Option("--file", help="A file of people: one per line, or CSV with a header and --column."),
+    list[Path] | None,
+    typer.Option(
+        "--file", help="A file of people: one per line, or CSV with a header and --column (repeatable)."
+    ),
 ]
 Column = Annotated[str | None, typer.Option(help="The column of the file that has the names.")]
-Records = Annotated[str | None, typer.Option(help="Single records, by their ids: ID,ID.")]
+Records = Annotated[list[str] | None, typer.Option(help="Single records, by their ids: ID,ID (repeatable).")]
 RecordsFile = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option("--records-file", help="A file of record ids: one per line, or CSV as for --file."),
 ]
 _HEADERS = {"user", "users", "user_id", "userid", "username", "user_name", "customer_id", "account_id"}
@@ -38,26 +40,24 @@ def read_names(
 ) -> dict[str, Any]:
     """Read the named users or records from the options, as `Vault` takes them; names are not changed.
 
-    >>> read_names(records="r-1,r-2")
-    {'records': ['r-1', 'r-2']}
+    >>> read_names(records=["r-1,r-2", "r-3"])
+    {'records': ['r-1', 'r-2', 'r-3']}
     """
-    ways = {"--user": user or None, "--file": file, "--records": records, "--records-file": records_file}
-    given = [option for option, value in ways.items() if value is not None]
+    ways = {"--user": user, "--file": file, "--records": records, "--records-file": records_file}
+    given = [option for option, value in ways.items() if value]
     if len(given) != 1:
         raise InvalidInputError(
             "name people or records by one of --user (repeatable), --file, --records and --records-file; got"
             f" {' and '.join(given) or 'none'}"
         )
-    if column is not None and file is None and records_file is None:
+    if column is not None and not file and not records_file:
         raise InvalidInputError(f"--column belongs to --file or --records-file; got --column {column} alone")
-    if file is not None:
-        names = names_in(file, column, "--file", "person")
-    elif records_file is not None:
-        names = names_in(records_file, column, "--records-file", "record")
-    else:
-        names = user or (records or "").split(",")
-    if user or file is not None:
-        return {"users": names}
+    if user or file:
+        names = [name for each in file or () for name in names_in(each, column, "--file", "person")]
+        return {"users": user or names}
+    files = records_file or ()
+    names = [name for each in files for name in names_in(each, column, "--records-file", "record")]
+    names += [name for each in records or () for name in each.split(",")]
     _warn_of_spaces(names)
     return {"records": names}
 

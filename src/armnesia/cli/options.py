@@ -3,8 +3,8 @@
 import importlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -18,9 +18,9 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
 from armnesia.learners import LCB, LEARNERS, Learner
-from armnesia.logs import IF_PRESENT, Log, open_source, read_opened, warn_of_experiments
+from armnesia.logs import IF_PRESENT, Log, open_source, read_opened
 from armnesia.logs.keys import checked_keys
-from armnesia.logs.remarks import EXPERIMENT
+from armnesia.logs.source import Source
 from armnesia.privacy import Budget
 from armnesia.unlearners import UNLEARNERS, Unlearner
 
@@ -43,7 +43,9 @@ Actions = Annotated[str | None, typer.Option(help="The whole action set, in orde
 ActionsFile = Annotated[
     Path | None, typer.Option(help="A UTF-8 file of the whole action set, one label per line.")
 ]
-RewardRange = Annotated[str, typer.Option(help="Lowest and highest possible reward: 0,1.")]
+RewardRange = Annotated[
+    str | None, typer.Option(help="Lowest and highest possible reward; 0,1 if not given.")
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(
@@ -99,23 +101,42 @@ class LogOptions:
     user_column: UserColumn = None
     actions: Actions = None
     actions_file: ActionsFile = None
-    reward_range: RewardRange = "0,1"
+    reward_range: RewardRange = None
     where: Where = None
     delimiter: Delimiter = None
 
     def read(self, log: str, *, with_users: bool, by: Sequence[str] | None = None) -> Log:
-        """Read the log that a command names; warn if it mixes experiments that `by` does not part."""
+        """Read the log that a command names, which `by` will part."""
         own = (
             "columns, actions and rewards: leave --table, --action-column, --reward-column, --user-column,"
             " --actions, --actions-file, --reward-range, --where and --delimiter out"
         )
         if is_bundled(log, by_default=self == LogOptions(), own=own):
             return datasets.flights()
+        declared = self.declared_actions()
+        reward_range = self.declared_range() or (0.0, 1.0)
+        return read_opened(
+            self.open(log, with_users=with_users), declared, reward_range, by=checked_keys(by) if by else ()
+        )
+
+    @property
+    def columns(self) -> "LogOptions":
+        """Without what declares actions and rewards."""
+        return replace(self, actions=None, actions_file=None, reward_range=None)
+
+    def declared_actions(self) -> tuple[Hashable, ...] | None:
+        """The actions that were given."""
         actions = declared_actions(self.actions, self.actions_file)
-        declared = None if actions is None else checked_actions(actions)
-        reward_range = checked_reward_range(two_numbers(self.reward_range))
+        return None if actions is None else checked_actions(actions)
+
+    def declared_range(self) -> tuple[float, float] | None:
+        """The range of rewards that was given."""
+        return None if self.reward_range is None else checked_reward_range(two_numbers(self.reward_range))
+
+    def open(self, log: str, *, with_users: bool) -> Source:
+        """Open the log that a command names, and read no row of it."""
         import_engine(log)
-        opened = open_source(
+        return open_source(
             log,
             action=self.action_column,
             reward=self.reward_column,
@@ -124,11 +145,6 @@ class LogOptions:
             where=self.where,
             delimiter=self.delimiter,
         )
-        keys = checked_keys(by) if by else ()
-        read = read_opened(opened, declared, reward_range, by=keys)
-        if EXPERIMENT not in [key.name for key in keys]:
-            warn_of_experiments(opened.mixes_experiments(), stacklevel=2)
-        return read
 
 
 def is_bundled(log: str, *, by_default: bool, own: str) -> bool:

@@ -1,7 +1,8 @@
 """The error classes. A message names the parameter, the value it got and what would be accepted."""
 
 import errno
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 
@@ -36,10 +37,8 @@ class InvalidInputError(ArmnesiaError, ValueError):
     """A value outside what a parameter accepts."""
 
 
-NameReason: TypeAlias = Literal["empty", "long", "type", "header", "kind", "control"]
-"""Why a name is refused: the vault's people are named by another type; it is the header of a column; it was
-given as a kind of value that files write in several ways; it has a control
-character, or an invisible one at an end."""
+NameReason: TypeAlias = Literal["empty", "long", "type"]
+"""Why a name is refused; `type`: the vault's people are named by another one."""
 
 
 class InvalidNameError(InvalidInputError):
@@ -86,19 +85,8 @@ class DamagedDatabaseError(DatabaseError):
     """The file of a vault's database is damaged, or is none."""
 
 
-class UnpinnedError(DatabaseError):
-    """The head of an earlier change cannot be pinned beside the keys. Nothing was read or changed."""
-
-
 class UnfinishedError(VaultError):
-    """A part of what was asked is done, and stays; the message says what is left.
-
-    `done` is what a request that was answered has returned before the rest failed, if there is one.
-    """
-
-    def __init__(self, message: str, done: Any = None) -> None:
-        super().__init__(message)
-        self.done = done
+    """A part of what was asked is done, and stays; the message says what is left."""
 
 
 class PartlyErasedError(UnfinishedError):
@@ -107,24 +95,20 @@ class PartlyErasedError(UnfinishedError):
     `erasures` is what the erasure would have returned, with what it has done.
     """
 
-    def __init__(self, message: str, erasures: Any, done: Any = None) -> None:
-        super().__init__(message, done)
+    def __init__(self, message: str, erasures: Any) -> None:
+        super().__init__(message)
         self.erasures = erasures
-
-
-class CommittedUnpinnedError(UnfinishedError):
-    """A change is committed, and its head cannot be pinned beside the keys."""
 
 
 class SourceError(VaultError):
     """A source of an external vault that is in the way of a request. Nothing was changed.
 
-    `number` is that by which the ledger and certificates name the source.
+    `source` is the id by which the ledger and certificates name it.
     """
 
-    def __init__(self, message: str, number: int) -> None:
+    def __init__(self, message: str, source: str) -> None:
         super().__init__(message)
-        self.number = number
+        self.source = source
 
 
 class OutdatedSourceError(SourceError):
@@ -192,6 +176,15 @@ class MissingExtraError(ArmnesiaError, ImportError):
             f'{feature} needs an optional dependency: pip install "armnesia[{extra}]", or in a checkout pip'
             f' install ".[{extra}]"'
         )
+
+    @classmethod
+    @contextmanager
+    def unless_installed(cls, feature: str, extra: str) -> "Iterator[None]":
+        """Around imports of a feature: name the extra if one is missing."""
+        try:
+            yield
+        except ImportError as error:
+            raise cls.naming(feature, extra) from error
 
 
 class UndeclaredActionsWarning(UserWarning):

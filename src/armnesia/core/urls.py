@@ -31,6 +31,15 @@ def may_hold_password(text: str) -> bool:
     return any(_NAME_AND_PASSWORD.search(each) or _PARAMETER.search(each) for each in texts)
 
 
+def is_remote(place: str) -> bool:
+    """Whether a place is the URL of an object store, rather than a path.
+
+    >>> is_remote("s3://logs/clicks"), is_remote("/logs/clicks")
+    (True, False)
+    """
+    return "://" in place
+
+
 def redacted(url: str) -> str:
     """Show a refused path or URL in a message, without any part that may contain a password.
 

@@ -11,12 +11,12 @@ from armnesia.core.messages import listed
 from armnesia.core.urls import redacted
 from armnesia.logs.columns import Columns
 from armnesia.logs.conditions import Condition
-from armnesia.logs.engine import PARAMETERS, Connection
+from armnesia.logs.engine import Connection
 from armnesia.logs.files import FileSource, find_files, stamp_of_file
 from armnesia.logs.refusals import at_rows, repeated_column
 from armnesia.logs.source import Source, source_at
 from armnesia.logs.sql import Column, literal, qualified
-from armnesia.logs.statements import Reading, Relation
+from armnesia.logs.statements import Reading
 
 VALUE_UNIT = 1_000_000_000
 """Values are added as whole multiples of 10⁻⁹: a sum of floats would depend on the order of the rows."""
@@ -55,8 +55,8 @@ def _json(location: str) -> Source:
     stored: dict[str, Column] = {}
     for key in keys:
         alike = [each for each in keys if each.casefold() == key.casefold()]
-        fault = repeated_column(key, alike) if alike[1:] else None
-        stored[key] = Column(f"({qualified(key)} ->> '$')", "VARCHAR", is_text=True, fault=fault)
+        fault = repeated_column(key) if alike[1:] else None
+        stored[key] = Column(f"({qualified(key)} ->> '$')", "VARCHAR", fault=fault)
     types = ", ".join(f"{literal(key)}: 'JSON'" for key, column in stored.items() if column.fault is None)
     rules = "format = 'auto', records = true, auto_detect = false, hive_partitioning = false"
     return replace(found, table_sql=f"read_json($files, {rules}, columns = {{{types}}})", stored=stored)
@@ -67,10 +67,8 @@ class Table:
     """The columns of a table by their roles, and its conditions."""
 
     what: str
-    """`exposures` or `metric`, for messages and for the names of parameters."""
+    """`exposures` or `metric`, for messages."""
     names: Mapping[str, str]
-    where: tuple[Condition, ...]
-    relation: Relation
     reading: Reading
 
     @classmethod
@@ -90,10 +88,11 @@ class Table:
         selected = ", ".join(f"{column.sql} AS raw_{role}" for role, column in columns.items())
         raw = {role: column.named(f"raw_{role}") for role, column in columns.items()}
         parameters = {**scan.parameters, "paths": paths}
-        relation = Relation(f"(SELECT {selected} FROM {scan.table} AS stored) AS log", raw, parameters)
-        reading = Reading(connection, relation, where, (), source.position)
+        parameters |= {f"where_{at}": list(each.values) for at, each in enumerate(where)}
+        table = f"(SELECT {selected} FROM {scan.table} AS stored) AS log"
+        reading = Reading(connection, table, raw, parameters, where)
         reading.check_conditions()
-        return cls(what, names, where, relation, reading)
+        return cls(what, names, reading)
 
     def judged(self, values: Mapping[str, str]) -> str:
         """The rows with these values, the person and the time, and the first reason not to use each."""
@@ -105,45 +104,31 @@ class Table:
         reasons |= {f"missing_{role}": f"{self.present(role)} IS NULL" for role in valued}
         reasons |= {f"unreadable_{role}": f"{name} IS NULL" for role, name in valued.items()}
         cases = " ".join(f"WHEN {condition} THEN '{reason}'" for reason, condition in reasons.items())
-        conditions = zip(self.where, self.relation.several("where"), strict=True)
-        holds = [column.holds(each, f"where_{at}") for at, (each, column) in enumerate(conditions)]
         selected = {
-            "matches": " AND ".join(holds) or "true",
+            "matches": self.reading.kept(),
             "person": self.label("user"),
             "time": f"CASE WHEN matches THEN {self.time()} END",
             **values,
         }
         named = ", ".join(f"{sql} AS {name}" for name, sql in selected.items())
-        rows = f"SELECT *, {named} FROM {self.relation.table}"
-        sql = f"SELECT *, CASE {cases} ELSE 'used' END AS fate FROM ({rows})"
-        return PARAMETERS.sub(lambda found: found[1] or f"${self.what}_{found[2]}", sql)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters of this, whose names differ from those of another table."""
-        compared = {f"where_{at}": list(each.values) for at, each in enumerate(self.where)}
-        own = {**self.relation.parameters, **compared}
-        return {f"{self.what}_{name}": value for name, value in own.items()}
+        rows = f"SELECT *, {named} FROM {self.reading.table}"
+        return f"SELECT *, CASE {cases} ELSE 'used' END AS fate FROM ({rows})"
 
     def label(self, role: str) -> str:
         """The text of a label; NULL if it is missing or empty."""
-        return f"nullif({self.relation.columns[role].text()}, '')"
-
-    def kept(self, role: str, *, as_text: bool) -> str:
-        """A column that the log keeps: a number as it is, if not all is to be text."""
-        is_number = self.relation.columns[role].holds_numbers
-        return self.present(role) if is_number and not as_text else self.label(role)
+        return f"nullif({self.reading.columns[role].text()}, '')"
 
     def present(self, role: str) -> str:
         """The value of a column; NULL for what stands for no value, NaN and empty text."""
-        column = self.relation.columns[role]
-        nothing = "'nan'::DOUBLE" if column.type in _FLOATS else "''" if column.is_text else "NULL"
+        column = self.reading.columns[role]
+        nothing = "'nan'::DOUBLE" if column.type in _FLOATS else "''" if column.type == "VARCHAR" else "NULL"
         return f"nullif({column.sql}, {nothing})"
 
     def time(self) -> str:
         """Microseconds since 1970 in UTC; NULL if there is no time, or none of the years 1 to 9999."""
-        column = self.relation.columns["time"]
-        time = f"epoch_us({f'TRY_CAST({column.sql} AS TIMESTAMPTZ)' if column.is_text else column.sql})"
+        column = self.reading.columns["time"]
+        moment = f"TRY_CAST({column.sql} AS TIMESTAMPTZ)" if column.type == "VARCHAR" else column.sql
+        time = f"epoch_us({moment})"
         return f"CASE WHEN {time} BETWEEN {_FIRST_TIME} AND {_LAST_TIME} THEN {time} END"
 
     def units(self, aggregate: str = "sum") -> str:
@@ -153,7 +138,7 @@ class Table:
         """
         if "value" not in self.names:
             return "1"
-        number = f"({self.relation.columns['value'].reward()})"
+        number = f"({self.reading.columns['value'].number()})"
         units = f"CAST(round_even({number} * {VALUE_UNIT}::DOUBLE, 0) AS HUGEINT)"
         is_any = f"CAST({number} <> 0 AS BIGINT)"
         return f"CASE WHEN abs({number}) <= 1e18 THEN {is_any if aggregate == 'any' else units} END"
@@ -163,7 +148,7 @@ class Table:
         understood, rule = self.time(), "times of the years 1 to 9999, such as 2026-01-31T12:00:00Z"
         if role == "value":
             understood, rule = self.units(), "numbers from -1e18 to 1e18"
-        shown = f"left(CAST({self.relation.columns[role].sql} AS VARCHAR), 100)"
+        shown = f"left(CAST({self.reading.columns[role].sql} AS VARCHAR), 100)"
         offences = self.reading.first(shown, f"{self.present(role)} IS NOT NULL AND ({understood}) IS NULL")
         return InvalidLogError(
             f"{_described(self.what, role, self.names[role])} must hold {rule}; got {at_rows(offences)}"
@@ -182,18 +167,18 @@ def _column(stored: Mapping[str, Column], what: str, role: str, name: str, paths
     found, described = name if name in stored else outer, _described(what, role, name)
     if found not in stored:
         asked = f"{'metric_' * (what == 'metric' and role != 'value')}{role}"
-        hint = "" if role.startswith(("where", "keep")) else f"; name it with columns (--column {asked}=NAME)"
+        hint = "" if role.startswith("where") else f"; name it with columns (--column {asked}=NAME)"
         raise InvalidLogError(f"{described} is not in the source; it has {listed(stored, 20)}{hint}")
     column = stored[found]
     if column.type in ("VARCHAR", "JSON"):
-        column = replace(column, full_type="VARCHAR", is_text=True)
+        column = replace(column, full_type="VARCHAR")
     column.check("reward" if role == "value" else role, described)
     if found != name:
         if column.type != "VARCHAR":
             raise InvalidLogError(f"{described} must be in JSON objects; {outer!r} holds {column.type}")
         paths.append("/" + inner.replace("~", "~0").replace("/", "~1"))
-        column = Column(f"json_extract_string({column.sql}, $paths[{len(paths)}])", "VARCHAR", is_text=True)
-    if role == "time" and not (column.is_text or column.type.startswith(("DATE", "TIMESTAMP"))):
+        column = Column(f"json_extract_string({column.sql}, $paths[{len(paths)}])", "VARCHAR")
+    if role == "time" and not (column.type == "VARCHAR" or column.type.startswith(("DATE", "TIMESTAMP"))):
         raise InvalidLogError(
             f"{described} must hold times; it holds {column.type}: write numbers as times first, such as by"
             " epoch_ms(…) or to_timestamp(…) of DuckDB, or by pandas.to_datetime"

@@ -7,9 +7,7 @@ rows a vault counts or reads. Optional dependencies are imported when a source n
 from armnesia.logs.columns import IF_PRESENT, Columns
 from armnesia.logs.conditions import Condition
 from armnesia.logs.keys import KeyColumn
-from armnesia.logs.log import Decisions, Log
-from armnesia.logs.read import read_log, read_opened
-from armnesia.logs.remarks import warn_of_experiments, warn_of_propensities
+from armnesia.logs.log import Decisions, Log, read_log, read_opened, warn_of_propensities
 from armnesia.logs.source import Source, open_source, reopen
 from armnesia.logs.values import label_text
 
@@ -26,6 +24,5 @@ __all__ = [
     "read_log",
     "read_opened",
     "reopen",
-    "warn_of_experiments",
     "warn_of_propensities",
 ]

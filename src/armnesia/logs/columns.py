@@ -80,10 +80,6 @@ class Columns:
         """All columns by their role, without those that there are none of."""
         return {role: name for role, name in vars(self).items() if isinstance(name, str)}
 
-    def described(self, role: str) -> str:
-        """Name a column in a message."""
-        return refusals.described(role, self.named()[role])
-
 
 _PEOPLE = "user person customer client account member player visitor subscriber patient contact profile"
 _USER_COLUMNS = {
@@ -99,3 +95,18 @@ def likely_user_columns(names: Iterable[str]) -> list[str]:
     ['User_ID', 'customerId', 'distinct_id']
     """
     return [name for name in names if re.sub(r"[\W_]", "", name).lower() in _USER_COLUMNS]
+
+
+_PROPENSITY = re.compile(
+    "p|prob|probability|pscore.*|propensit.*|(action|logging|logged|behaviou?r|assignment|exposure|treatment)"
+    "(prob|probability|propensity|pscore)"
+)
+
+
+def propensity_columns(names: Iterable[str]) -> list[str]:
+    """The columns that hold propensities, by their names alone.
+
+    >>> propensity_columns(["arm", "Propensity Score", "price", "action_prob", "pscore_cascade"])
+    ['Propensity Score', 'action_prob', 'pscore_cascade']
+    """
+    return [name for name in names if _PROPENSITY.fullmatch(re.sub("[^a-z]", "", name.lower()))]

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from armnesia.core.actions import checked_actions
-from armnesia.core.errors import InvalidLogError
+from armnesia.core.errors import InvalidLogError, UndeclaredActionError
 from armnesia.core.identifiers import UserType
+from armnesia.core.messages import listed
 from armnesia.core.statistics import ArmStatistics
-from armnesia.logs import refusals
 from armnesia.logs.columns import likely_user_columns
+from armnesia.logs.refusals import empty_log, refused
 from armnesia.logs.source import Source
-from armnesia.logs.statements import Tally, Wrong
-from armnesia.logs.values import arm_of_text, sorted_if_comparable
+from armnesia.logs.statements import Tally
+from armnesia.logs.values import arm_of_text
 
 
 def check_tallies(
@@ -24,51 +25,60 @@ def check_tallies(
 ) -> None:
     """Refuse rows that are not as a log must be, by what they add up to; the message names the first ones."""
     if not found:
-        raise refusals.empty_log(source.where)
+        raise empty_log(source.where)
     if any(each.action is None for each in found):
         raise _missing_actions(source)
-    arm_of = arm_of_text(actions)
-    undeclared = sorted({str(each.action) for each in found} - arm_of.keys())
+    undeclared = sorted({str(each.action) for each in found} - arm_of_text(actions).keys())
     if undeclared:
-        offences = _first_wrong(source, "action", Wrong.UNDECLARED, texts=undeclared)
-        raise refusals.undeclared_actions(source.described("action"), offences, actions)
+        rule = f"must hold declared actions only, {listed(actions)}"
+        raise _refused(source, "action", rule, kind=UndeclaredActionError, texts=undeclared)
     for place, key in enumerate(source.keys):
         if any(each.key[place] is None for each in found):
-            not_numbers = _first_wrong(source, f"key_{place}", Wrong.NO_NUMBER) if key.edges else []
-            if not_numbers:
-                raise refusals.not_numbers(key.described, not_numbers)
-            missing = _first_wrong(source, f"key_{place}", Wrong.MISSING)
-            raise refusals.missing_keys(refusals.described("key", key.name), missing)
+            rule = "must have a value in every row"
+            if key.edges:
+                rule = "has edges, so it must hold a number in every row"
+            raise _refused(source, f"key_{place}", rule)
     if any(each.valid < each.number for each in found):
-        offences = _first_wrong(source, "user", Wrong.NO_NAME) if source.user_type is UserType.INTEGER else []
-        if offences:
-            raise refusals.not_integers(source.described("user"), offences)
-        raise _refused_rewards(source, reward_range)
+        for role in ("user", "id"):
+            strangers = source.wrong_names(role)
+            if strangers:
+                rule = "must hold no floats from 2**53 (2**24 in 32 bits) on"
+                remedy = ": one may stand for several integers; write them as integers or text"
+                if role == "user" and source.user_type is UserType.INTEGER:
+                    rule = "must hold integers, by which this vault names people"
+                    remedy = (
+                        ": init --user-type text makes a vault that names them by text; floats are integers"
+                        " below 2**53 (2**24 in 32 bits) only, from where one may stand for several"
+                    )
+                raise refused(source.described(role), rule, strangers, remedy)
+        low, high = reward_range
+        rule = f"must hold a number from {low!r} to {high!r}, the reward range, in every row"
+        only_rewards = f"{source.columns.reward} is not null"
+        remedy = (
+            f": where={only_rewards!r} (--where) leaves rows without one out, and reward_range=…"
+            " (--reward-range) declares another range, in a vault at init"
+        )
+        raise _refused(source, "reward", rule, remedy, reward_range=reward_range)
 
 
-def _first_wrong(source: Source, role: str, fault: Wrong, **given: Any) -> list[tuple[int, Any]]:
-    """The first rows with a fault; without the values, if the column's name says that it holds people."""
-    found = source.first_wrong(role, fault, **given)
+def _refused(
+    source: Source,
+    role: str,
+    rule: str,
+    remedy: str = "",
+    *,
+    kind: type[InvalidLogError] = InvalidLogError,
+    **given: Any,
+) -> InvalidLogError:
+    """Name the first rows with a fault; without values, if the column's name says that it holds people."""
+    offences = source.first_wrong(role, **given)
     names = source.columns.named() | {f"key_{at}": key.name for at, key in enumerate(source.keys)}
-    return refusals.unnamed(found) if likely_user_columns([names[role]]) else found
+    hidden = bool(likely_user_columns([names[role]]))
+    return refused(source.described(role), rule, offences, remedy, hidden=hidden, kind=kind)
 
 
 def _missing_actions(source: Source) -> InvalidLogError:
-    return refusals.missing_actions(source.described("action"), _first_wrong(source, "action", Wrong.MISSING))
-
-
-def _refused_rewards(source: Source, reward_range: tuple[float, float]) -> InvalidLogError:
-    """Name the first refused rewards: those that are no numbers, else not finite, else out of range."""
-    what = source.described("reward")
-    offences = _first_wrong(source, "reward", Wrong.NO_NUMBER)
-    if offences:
-        return refusals.not_numbers(what, offences)
-    offences = _first_wrong(source, "reward", Wrong.NOT_FINITE)
-    if offences:
-        return refusals.not_finite(what, source.columns.reward, offences)
-    return refusals.outside_range(
-        what, _first_wrong(source, "reward", Wrong.OUTSIDE, reward_range=reward_range), reward_range
-    )
+    return _refused(source, "action", "must name an action in every row")
 
 
 def actions_of(source: Source, found: Sequence[Tally]) -> tuple[Hashable, ...]:
@@ -76,18 +86,18 @@ def actions_of(source: Source, found: Sequence[Tally]) -> tuple[Hashable, ...]:
     texts = [each.action for each in found if each.action is not None]
     if not texts:
         raise _missing_actions(source)
-    labels: Iterable[Any] = dict.fromkeys(texts)
     type_ = source.type_of("action")
-    if type_ in ("integer", "boolean"):
-        labels = [int(text) if type_ == "integer" else text == "True" for text in labels]
-    return checked_actions(sorted_if_comparable(labels))
+    labels = {
+        int(text) if type_ == "integer" else text == "True" if type_ == "boolean" else text for text in texts
+    }
+    return checked_actions(sorted(labels))
 
 
 def summed(
     found: Iterable[Tally],
     actions: tuple[Hashable, ...],
     reward_range: tuple[float, float],
-    place_of: Mapping[tuple[str | None, ...], int] | None = None,
+    place_of: Mapping[Any, int] | None = None,
 ) -> ArmStatistics:
     """Add tallies up by arm, and with `place_of` by the place of their key.
 

@@ -7,6 +7,7 @@ whose quote is never closed.
 import csv
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -40,9 +41,9 @@ def check_csv(path: str, given: str | None, usual: str, compression: str) -> Csv
                 delimiter = next((each for each in _OTHER_DELIMITERS if each in names[0]), usual)
                 names = _header(path, file, delimiter)
             file.seek(0)
-            has_quotes, is_odd = _scan(path, file, delimiter)
-        if is_odd:
-            _check_quotes(path, compression, delimiter)
+            if file.read(len(BOM_UTF8)) != BOM_UTF8:
+                file.seek(0)
+            has_quotes = _scan(path, file, delimiter)
     except UnicodeDecodeError:
         raise _refused(path, "it has text that is not UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
@@ -59,11 +60,11 @@ def _header(path: str, file: IO[bytes], delimiter: str) -> list[str]:
     return names
 
 
-def _scan(path: str, file: IO[bytes], delimiter: str) -> tuple[bool, bool]:
-    """Whether there are quotes, and whether any is elsewhere than where a field begins or ends, or open."""
+def _scan(path: str, file: IO[bytes], delimiter: str) -> bool:
+    """Whether there are quotes; refuse one that is elsewhere than where a field begins or ends, or open."""
     is_edge = np.zeros(256, dtype=bool)
     is_edge[list(b'"\r\n' + delimiter.encode())] = True
-    quotes, is_odd, last = 0, False, b"\n"
+    quotes, line, last = 0, 1, b"\n"
     while True:
         block = file.read(_BLOCK)
         if b"\0" in block:
@@ -75,31 +76,21 @@ def _scan(path: str, file: IO[bytes], delimiter: str) -> tuple[bool, bool]:
         if b'"' in text:
             marks = np.frombuffer(text, dtype=np.uint8)
             at = np.flatnonzero(marks[1:-1] == ord('"')) + 1
-            opening, closing = at[quotes % 2 :: 2], at[1 - quotes % 2 :: 2]
-            is_odd |= not (is_edge[marks[opening - 1]].all() and is_edge[marks[closing + 1]].all())
+            outside = np.where((quotes + np.arange(len(at))) % 2 == 0, at - 1, at + 1)
+            odd = at[~is_edge[marks[outside]]]
+            if len(odd):
+                place = line + text[1 : odd[0]].count(b"\n")
+                raise _refused(
+                    path,
+                    f"line {place} has a quote that neither begins nor ends a field, which readers of CSV"
+                    " understand differently: put the whole field in quotes, and write quotes in it twice",
+                )
             quotes += len(at)
         if not block:
-            return quotes > 0, is_odd or quotes % 2 == 1
-        last = text[-2:]
-
-
-def _check_quotes(path: str, compression: str, delimiter: str) -> None:
-    """Read each record: a quote may have anything beside it in the middle of a text."""
-    with _opened(path, compression) as file:
-        reader = csv.reader((line.decode() for line in file), delimiter=delimiter, strict=True)
-        try:
-            odd = any(
-                field.lstrip(" ").startswith('"') and field.startswith(" ") for row in reader for field in row
-            )
-        except csv.Error:  # text after a closing quote, or no closing quote
-            odd = True
-    if odd:
-        raise _refused(
-            path,
-            f"line {reader.line_num} has a quote that is not closed, or a blank or other text beside a quoted"
-            " field, which readers of CSV understand differently; write the quote where the field begins or"
-            " ends",
-        )
+            if quotes % 2:
+                raise _refused(path, "it has a quote that is not closed")
+            return quotes > 0
+        line, last = line + text[1:-1].count(b"\n"), text[-2:]
 
 
 def _opened(path: str, compression: str) -> IO[bytes]:

@@ -7,30 +7,35 @@ the columns that are read, and DuckDB looks for people in them.
 import os
 import re
 import sqlite3
+import threading
 import uuid
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
-from armnesia.core.messages import listed
 from armnesia.core.urls import without_password
-from armnesia.logs.child import ChildConnection, connected_in_child
 from armnesia.logs.columns import Columns
-from armnesia.logs.engine import Connection, DuckDBConnection, Row, connected
+from armnesia.logs.engine import Connection, Row, connected
 from armnesia.logs.source import Scan, Source
-from armnesia.logs.sql import NUMERIC, Column, literal, qualified, quoted
+from armnesia.logs.sql import ADDRESS, NUMERIC, Column, literal, qualified, quoted
 
 _TYPES = {
     **{"bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "uuid": "UUID"},
-    **{"float4": "FLOAT", "float8": "DOUBLE", "date": "DATE", "bytea": "BLOB", "time": "TIME"},
+    **{"float4": "FLOAT", "float8": "DOUBLE", "date": "DATE", "bytea": "BLOB"},
     **{"timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE"},
 }
 """Types of PostgreSQL that DuckDB reads as they are."""
+_WRITTEN_AS = {"numeric": (NUMERIC, "{}::text"), "inet": (ADDRESS, "(to_json({}) #>> '{{}}')")}
+"""Types that the server writes as text: DuckDB would read NaN and infinities as 0, and ids as floats.
+
+A cast of an address to text would add a mask that nobody wrote.
+"""
 _TEXTS = {"S", "E", "I"}
-"""Categories of types that the server writes as text: text, enums, network addresses."""
+"""Categories of types that the server writes as text: text, enums, networks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +51,10 @@ class TableSource(Source):
     def _attached(self) -> str:
         """By which DuckDB attaches the database."""
 
-    def _engine(self) -> AbstractContextManager[DuckDBConnection | ChildConnection]:
-        """What the database is attached to."""
-        return connected(self.location)
-
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A connection in whose statements the database shows one snapshot."""
-        with self._engine() as connection:
+        with connected(self.location) as connection:
             connection.load(f"{self.kind}_scanner")
             name = f"log_{uuid.uuid4().hex}"
             connection.rows(f"ATTACH {literal(self._attached)} AS {name} (TYPE {self.kind}, READ_ONLY)")
@@ -76,6 +77,9 @@ class TableSource(Source):
 
     def _ask(self, connection: Connection, sql: str) -> list[Row]:
         return connection.rows(f"SELECT * FROM {self._query(connection, sql)}")
+
+    def _no_table(self) -> InvalidLogError:
+        return InvalidLogError(f"table {self.table!r} is not in {self.location!r}")
 
     @staticmethod
     def _name(table: str | None) -> str:
@@ -100,11 +104,6 @@ class PostgresSource(TableSource):
         return cls(without_password(location), columns, cls._name(option), url=location)
 
     @property
-    def ordered(self) -> bool:
-        """Its rows come in any order."""
-        return False
-
-    @property
     def _attached(self) -> str:
         # Whatever the environment says: DuckDB takes the bytes of any encoding for UTF-8.
         return f"{self.url}{'&' if '?' in self.url else '?'}client_encoding=UTF8"
@@ -114,13 +113,13 @@ class PostgresSource(TableSource):
         where = ".".join(map(quoted, str(self.table).split(".")))
         found = self._ask(connection, _POSTGRES_COLUMNS.format(table=literal(where)))
         if not found:
-            existing = [name for (name,) in self._ask(connection, _POSTGRES_TABLES)]
-            raise _no_table(self.location, str(self.table), existing)
+            raise self._no_table()
         columns, written_as = {}, {}
         for at, (name, base, category, shown) in enumerate(found):
             type_, written = _TYPES.get(base), quoted(name)
-            if base == "numeric":  # DuckDB would read NaN and infinities as 0, and ids as floats
-                type_, written = NUMERIC, f"{written}::text"
+            if base in _WRITTEN_AS:
+                type_, cast = _WRITTEN_AS[base]
+                written = cast.format(written)
             elif type_ is None and category in _TEXTS:
                 type_, written = "VARCHAR", f"{written}::text"
             columns[name] = Column(f"c{at}", type_ or shown)
@@ -138,11 +137,6 @@ WHERE a.attrelid = to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped 
 """Name, type and its category, of a domain that of its base, and the type as messages show it.
 
 From 16384 on types are of users, which may have the name of one of PostgreSQL's own.
-"""
-_POSTGRES_TABLES = """
-SELECT c.relname::text FROM pg_class c WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f')
-  AND c.relnamespace = ANY (SELECT n.oid FROM pg_namespace n WHERE n.nspname = ANY (current_schemas(false)))
-ORDER BY 1
 """
 
 
@@ -171,9 +165,6 @@ class SQLiteSource(TableSource):
         name = cls._name(option).removeprefix("main.")
         if not os.path.exists(path):
             raise InvalidLogError(f"source {location!r} cannot be read: there is no such file")
-        if os.path.exists(f"{path}-journal"):  # a killed writer's, which only a writer can roll back
-            with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as file:
-                file.execute("SELECT 1 FROM sqlite_schema")
         return cls(f"sqlite:///{path}", columns, name, path=path)._described()
 
     def _described(self) -> "SQLiteSource":
@@ -181,7 +172,7 @@ class SQLiteSource(TableSource):
             sql = "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"
             tables: dict[str, str] = dict(row[:2] for row in self._ask(connection, sql))
             if self.table not in tables:
-                raise _no_table(self.location, str(self.table), sorted(tables))
+                raise self._no_table()
             named = literal(str(self.table))
             declared = self._ask(
                 connection, f"SELECT name, upper(type) FROM pragma_table_xinfo({named}) WHERE hidden <> 1"
@@ -197,18 +188,18 @@ class SQLiteSource(TableSource):
     def _attached(self) -> str:
         return self.path
 
-    def _engine(self) -> AbstractContextManager[ChildConnection]:
-        return connected_in_child(self.location)
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection to the file, which nothing else in this process may have open."""
+        with _read_alone(self.path), super().connection() as connection:
+            yield connection
 
     def scan(self, connection: Connection) -> Scan:
         """The columns as DuckDB reads them, if it can read all that are needed, or as SQLite writes them."""
         named = self._named(self.stored)
-        needed = {role: self.stored[name].type for role, name in named.items() if name in self.stored}
-        numbers = {"reward", *(f"key_{at}" for at, key in enumerate(self.keys) if key.edges)}
-        if all(type_ and (type_ != _ROUNDED or role in numbers) for role, type_ in needed.items()):
-            return Scan(
-                self._own_table(connection), {name: _as_read(each) for name, each in self.stored.items()}
-            )
+        needed = [self.stored[name].type for name in named.values() if name in self.stored]
+        if all(needed):
+            return Scan(self._own_table(connection), self.stored)
         columns, written_as = {}, {}
         for place, name in enumerate(self.stored):
             kind, text = f"k{place}", f"c{place}"
@@ -216,7 +207,7 @@ class SQLiteSource(TableSource):
             # The text of bytes as a label; as a reward they must be no number.
             bytes_ = "'bytes'" if name == self.columns.reward else Column(f"unhex({text})", "BLOB").text()
             label = f"CASE {kind} WHEN 'real' THEN {number} WHEN 'blob' THEN {bytes_} ELSE {text} END"
-            columns[name] = Column(label, "VARCHAR", is_text=True)
+            columns[name] = Column(label, "VARCHAR")
             written_as[name] = _WRITTEN.format(column=quoted(name), kind=kind, text=text)
         return Scan(self._selected(connection, written_as, quoted(str(self.table))), columns)
 
@@ -224,17 +215,56 @@ class SQLiteSource(TableSource):
         return f"{connection.server}.main.{quoted(str(self.table))}"
 
 
-_ROUNDED = "DECIMAL"
-"""Integers and floats, all of which DuckDB reads as floats: right for numbers, not for labels."""
+_readings: Counter[str] = Counter()
+"""How many readings have a file open in this process."""
+_turn = threading.Lock()
+
+
+@contextmanager
+def _read_alone(path: str) -> Iterator[None]:
+    """Refuse a file that this process has open.
+
+    DuckDB brings an SQLite library of its own. Where that closes a file, the process loses all its locks on
+    it, also those of Python's sqlite3: locks of POSIX belong to processes.
+    """
+    with _turn:
+        if not _readings[path]:
+            if _is_open(path):
+                raise InvalidLogError(
+                    f"source {path!r} is open in this process, which would lose the locks of sqlite3"
+                    " on it: close it there first, or read it in another process"
+                )
+            if os.path.exists(f"{path}-journal"):  # a killed writer's, which only a writer can roll back
+                with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as file:
+                    file.execute("SELECT 1 FROM sqlite_schema")
+        _readings[path] += 1
+    try:
+        yield
+    finally:
+        with _turn:
+            _readings[path] -= 1
+
+
+def _is_open(path: str) -> bool:
+    """Whether this process has a file open; on Windows, where locks belong to handles, nothing tells."""
+    status = os.stat(path)
+    for each in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
+        with suppress(OSError):  # that by which the folder is listed
+            if os.path.samestat(os.fstat(int(each)), status):
+                return True
+    return False
+
+
+def is_read(path: str) -> bool:
+    """Whether DuckDB has an SQLite file open in this process."""
+    return _readings[path] > 0
+
+
 _WRITTEN = (
     "typeof({column}) AS {kind}, CASE typeof({column}) WHEN 'real' THEN quote({column})"
     " WHEN 'blob' THEN hex({column}) ELSE CAST({column} AS TEXT) END AS {text}"
 )
 """A value as text that loses nothing, and its type."""
-
-
-def _as_read(column: Column) -> Column:
-    return replace(column, full_type={_ROUNDED: "DOUBLE", "": "BLOB"}.get(column.type, column.type))
 
 
 _DECLARED = {"BIGINT": "INT", "VARCHAR": "CHAR|CLOB|TEXT", "DOUBLE": "REAL|FLOA|DOUB"}
@@ -247,14 +277,7 @@ def _strict_type(declared: str, read: str, *, is_view: bool = False) -> str:
     A table has no integers in a column REAL, because SQLite makes floats of them; a view may have some.
 
     >>> _strict_type("VARCHAR(9)", "VARCHAR"), _strict_type("NUMERIC", "DOUBLE"), _strict_type("", "BLOB")
-    ('VARCHAR', 'DECIMAL', '')
+    ('VARCHAR', '', '')
     """
-    if re.search(_DECLARED.get(read, "(?!)"), declared) and not (is_view and read == "DOUBLE"):
-        return read
-    return _ROUNDED if read == "DOUBLE" else ""
-
-
-def _no_table(location: str, table: str, existing: list[str]) -> InvalidLogError:
-    return InvalidLogError(
-        f"table {table!r} is not in {location!r}; it has {listed(existing, 20) if existing else 'no tables'}"
-    )
+    is_strict = re.search(_DECLARED.get(read, "(?!)"), declared) and not (is_view and read == "DOUBLE")
+    return read if is_strict else ""

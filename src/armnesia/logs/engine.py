@@ -10,18 +10,19 @@ import os
 import re
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError
 
-_PIECE = 256
+PIECE = 256
 """How many rows become Python values at a time."""
 _SETTINGS = {
     # Reading a file must never reach for the network to fetch an extension.
@@ -33,55 +34,45 @@ _SETTINGS = {
     # A column of Python objects is of texts; no type is guessed from the first thousand.
     "pandas_analyze_sample": "0",
 }
-_EXTRA_OF = {"postgres_scanner": "databases", "sqlite_scanner": "databases"}
-"""The extra with the wheel of an extension, if it is not `lakes`."""
 PARAMETERS = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')|\$([a-z_0-9]+)""")
 """A quoted name or text, in which a mark means nothing, or the name of a parameter."""
 Row = tuple[Any, ...]
 
 
-class Connection(Protocol):
+class Connection(ABC):
     """What runs the statements of a reading."""
 
-    server: str
+    server = ""
     """By which name a server is attached, if one is."""
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a statement and give all rows; it may use fewer parameters than there are."""
+        return [row for piece in self.stream(sql, parameters) for row in piece]
 
+    @abstractmethod
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces, in constant memory."""
 
 
-class DuckDBConnection:
+class DuckDBConnection(Connection):
     """A connection to the database of this process; see `connected`."""
 
     def __init__(self, cursor: Any, source: str) -> None:
-        self.cursor, self.source, self.server = cursor, source, ""
-
-    def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
-        """Run a statement and give all rows."""
-        with _in_words(self.source):
-            self._execute(sql, parameters or {})
-            found: list[Row] = self.cursor.fetchall()
-            return found
+        self.cursor, self.source = cursor, source
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
-        """Run a statement and give its rows in pieces."""
-        with _in_words(self.source):
-            self._execute(sql, parameters or {})
-            while piece := self.cursor.fetchmany(_PIECE):
-                yield piece
+        """Run a statement and give its rows in pieces.
 
-    def _execute(self, sql: str, parameters: dict[str, Any]) -> None:
-        """Run a statement; `$name` stands for a number, a list of numbers, or a list of texts.
-
-        Texts become variables of the connection, by way of an array. As parameters of DuckDB's own, they
-        would make it import pandas first, if that is installed, which takes longer than most statements.
+        `$name` stands for a number, a list of numbers, or a list of texts. Texts become variables of the
+        connection, by way of an array. As parameters of DuckDB's own, they would make it import pandas first,
+        if that is installed, which takes longer than most statements.
         """
-        names = {name for _, name in PARAMETERS.findall(sql) if name}
-        written = {name: self._written(name, parameters[name]) for name in names}
-        self.cursor.execute(PARAMETERS.sub(lambda found: found[1] or written[found[2]], sql))
+        with _in_words(self.source):
+            names = {name for _, name in PARAMETERS.findall(sql) if name}
+            written = {name: self._written(name, (parameters or {})[name]) for name in names}
+            self.cursor.execute(PARAMETERS.sub(lambda found: found[1] or written[found[2]], sql))
+            while piece := self.cursor.fetchmany(PIECE):
+                yield piece
 
     def _written(self, name: str, value: Any) -> str:
         """A parameter in SQL."""
@@ -110,6 +101,7 @@ class DuckDBConnection:
         """End a transaction, if one is open, and run a last statement, whatever has happened."""
         import duckdb  # noqa: PLC0415 (an extra)
 
+        self.cursor.interrupt()  # a statement that was left, by Ctrl-C or because no more of it is needed
         for each in ("ROLLBACK", sql):
             with suppress(duckdb.Error):
                 self.cursor.execute(each)
@@ -123,10 +115,8 @@ def connected(source: str) -> Iterator[DuckDBConnection]:
     ...     connection.rows("SELECT sum(n) FROM (SELECT unnest($n) AS n)", {"n": [1, 2]})
     [(3,)]
     """
-    try:
+    with MissingExtraError.unless_installed(f"Reading {source!r}", "engines"):
         cursor = _database_of(os.getpid()).cursor()
-    except ImportError as error:
-        raise MissingExtraError.naming(f"Reading {source!r}", "engines") from error
     try:
         yield DuckDBConnection(cursor, source)
     finally:
@@ -170,7 +160,7 @@ def _load(cursor: Any, extension: str) -> None:
     try:
         cursor.execute(f"LOAD '{name}'")
     except duckdb.Error:
-        extra = _EXTRA_OF.get(extension, "lakes")
+        extra = "databases" if extension.endswith("_scanner") else "lakes"
         raise MissingExtraError(
             f"DuckDB {duckdb.__version__} has no extension {extension!r} here: pip install"
             f' "armnesia[{extra}]" brings DuckDB {_WITH_WHEELS} with it on Linux, macOS and Windows;'
@@ -188,27 +178,23 @@ def _in_words(source: str) -> Iterator[None]:
 
     try:
         yield
-    except (duckdb.OutOfMemoryException, MemoryError):
-        raise InvalidLogError(f"source {source!r} cannot be read: there is not enough memory") from None
-    except (duckdb.InterruptException, RuntimeError) as error:
+    except RuntimeError as error:
         if "interrupt" in str(error).lower():  # by Ctrl-C: DuckDB replaces Python's exception
             raise KeyboardInterrupt from None
         raise
-    except UnicodeDecodeError:  # of a message that quotes a value
-        raise InvalidLogError(f"source {source!r} cannot be read: it has text that is not UTF-8") from None
-    except (duckdb.InternalException, duckdb.FatalException):
-        _database_of.cache_clear()  # after one, DuckDB refuses every statement: the next has a new database
-        raise InvalidLogError(f"source {source!r} cannot be read: DuckDB itself failed") from None
-    except duckdb.Error as error:
+    except (duckdb.Error, MemoryError, UnicodeDecodeError) as error:
+        if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+            _database_of.cache_clear()  # after one, DuckDB refuses every statement: the next has a new one
         # Not chained, and not passed on: DuckDB's message quotes lines, values and passwords.
-        raise InvalidLogError(f"source {source!r} cannot be read: {_reason(str(error))}") from None
+        reason = _reason(f"{type(error).__name__}: {error}")
+        raise InvalidLogError(f"source {source!r} cannot be read: {reason}") from None
 
 
 _REASONS = {
     r"Malformed JSON|JSON transform": "it is damaged, or has something else than JSON objects",
     r"No files found|Cannot open file|No such file": "a file of it is gone, or cannot be opened",
-    r"not utf-?8|Invalid string encoding|Invalid unicode": "it has text that is not UTF-8",
-    r"unterminated quote": "a quote is opened and never closed",
+    r"Out ?Of ?Memory|MemoryError": "there is not enough memory",
+    r"not utf-?8|Invalid string encoding|Invalid unicode|UnicodeDecodeError": "it has text that is not UTF-8",
     r"invalid state|line terminator|new.?line": "its lines end in different ways; write it with one line end",
     r"No magic bytes|magic|footer|Parquet": "it is damaged, or no Parquet file",
     r"Arrow Type for Decimal": "it has decimals of more than 38 digits; write them as text",
@@ -236,6 +222,6 @@ def _reason(message: str) -> str:
     if line and columns:
         return f"line {line[1]} has {columns[2]} columns where the header has {columns[1]}"
     found = (reason for pattern, reason in _REASONS.items() if re.search(pattern, message, re.IGNORECASE))
-    kind = re.match(r"[A-Za-z ]+ Error(?=:)", message)
-    reason = next(found, kind[0] if kind else "DuckDB failed")
+    kind = re.search(r"[A-Za-z ]+ Error(?=:)", message)
+    reason = next(found, kind[0].strip() if kind else "DuckDB itself failed")
     return f"line {line[1]}: {reason}" if line else reason

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from armnesia.core.errors import InvalidInputError, InvalidLogError
 from armnesia.core.files import stamp_of
 from armnesia.core.messages import listed
-from armnesia.core.urls import redacted
+from armnesia.core.urls import is_remote, redacted
 from armnesia.logs import refusals
 from armnesia.logs.columns import Columns
 from armnesia.logs.csv_text import check_csv
@@ -68,26 +68,20 @@ class FileSource(Source):
     @classmethod
     def at(cls, location: Any, columns: Columns, option: str | None = None) -> "FileSource":
         """The files of a path, folder or glob."""
-        delimiter = option
-        if delimiter is not None and (
-            not delimiter.isascii() or len(delimiter) != 1 or delimiter in '"\r\n\0'
-        ):
+        if option is not None and (not option.isascii() or len(option) != 1 or option in '"\r\n\0'):
             raise InvalidInputError(
-                f"delimiter must be one character of ASCII, such as ; or a tab; got {delimiter!r}"
+                f"delimiter must be one character of ASCII, such as ; or a tab; got {option!r}"
             )
-        found = cls(location, columns, delimiter=delimiter)
-        if "://" in location:
-            found = replace(found, remote=True)
+        found = cls(location, columns, delimiter=option)
+        if not is_remote(location):
+            place = os.path.abspath(os.path.expanduser(location))
+            return replace(found, location=place).with_files(find_files(location, FORMATS))
+        found, paths = replace(found, remote=True), [location]
+        if glob.has_magic(location) and not location.startswith("http"):
             with found.connection() as connection:
-                paths = [location]
-                if glob.has_magic(location) and not location.startswith("http"):
-                    paths = [
-                        path for (path,) in connection.rows("SELECT file FROM glob($p)", {"p": [location]})
-                    ]
-        else:
-            found = replace(found, location=os.path.abspath(os.path.expanduser(location)))
-            paths = find_files(location, FORMATS)
-        return found.with_files(sorted(paths))
+                listing = connection.rows("SELECT file FROM glob($p)", {"p": [location]})
+                paths = sorted(path for (path,) in listing)
+        return found.with_files(paths)
 
     @contextmanager
     def connection(self) -> Iterator[DuckDBConnection]:
@@ -128,11 +122,6 @@ class FileSource(Source):
             return None
         return {"files": [[path, *stamp] for path, stamp in zip(self.paths, self.stamps, strict=True)]}
 
-    @property
-    def ordered(self) -> bool:
-        """Not of a remote file, which may be another at each reading."""
-        return not self.remote
-
     def new_since(self, version: Version) -> "FileSource | None":
         """The files that were added, if all others are as they were."""
         before = {path: tuple(stamp) for path, *stamp in version["files"]}
@@ -149,12 +138,11 @@ class FileSource(Source):
         first = texts[0]
         for path, other in zip(self.paths, texts, strict=True):
             if (other.names, other.delimiter) != (first.names, first.delimiter):
-                has = [
-                    f"{_short(one, two)!r} has {listed(text.names, 20)}"
-                    for one, two, text in ((self.paths[0], path, first), (path, self.paths[0], other))
-                ]
-                raise InvalidLogError(f"source must match files with the same columns; {', '.join(has)}")
-        types = ", ".join(f"c{at}: 'VARCHAR'" for at in range(len(first.names)))
+                has = f"{_short(self.paths[0], path)!r} has {listed(first.names, 20)}"
+                other_has = f"{_short(path, self.paths[0])!r} has {listed(other.names, 20)}"
+                raise InvalidLogError(f"source must match files with the same columns; {has}, {other_has}")
+        # No folder has a name with a slash: as a partition it would be read instead of the column.
+        types = ", ".join(f"'/{at}': 'VARCHAR'" for at in range(len(first.names)))
         rules = """auto_detect = false, header = true, quote = '"', escape = '"', strict_mode = true"""
         # Read by one thread where a quote could stay open: the last record is lost if it is very long.
         parallel = not any(text.has_quotes for text in texts)
@@ -165,7 +153,7 @@ class FileSource(Source):
         )
         columns = by_name(
             first.names,
-            [Column(qualified(f"c{at}"), "VARCHAR", is_text=True) for at in range(len(first.names))],
+            [Column(qualified(f"/{at}"), "VARCHAR") for at in range(len(first.names))],
         )
         return replace(self, table_sql=sql, stored=columns)._with_partitions()
 
@@ -173,7 +161,7 @@ class FileSource(Source):
         """Read Parquet by the names of columns, which must have one type in all files, if they are read."""
         files = {"files": [glob.escape(path) for path in self.paths]}
         with self.connection() as connection:
-            schemas = connection.rows(SCHEMAS, files)
+            schemas = connection.rows(_SCHEMAS, files)
             described = [
                 connection.rows(
                     "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)",
@@ -181,52 +169,21 @@ class FileSource(Source):
                 )
                 for same, _ in schemas
             ]
-            misled = misled_columns(connection, self.paths)
-        stored = [top_columns(fields) for _, fields in schemas]
+            misled = {name for (name,) in connection.rows(_SIGNED_BOUNDS, files)}
         columns: dict[str, Column] = {}
         for name, type_, *_ in (row for rows in described for row in rows):
-            columns.setdefault(name, Column(qualified(name), type_, misleads=name in misled))
-        read_as = [{name: str(type_) for name, type_, *_ in rows} for rows in described]
-        for name in {each["name"] for fields in stored for each in fields}:
-            fault = self._fault(name, stored, read_as, [same[0] for same, _ in schemas])
-            if fault is not None:
-                columns[name] = Column("NULL", "VARCHAR", fault=fault)
+            # A copy of a text has no bounds.
+            sql = f"({qualified(name)} || '')" if name in misled and type_ == "VARCHAR" else qualified(name)
+            columns.setdefault(name, Column(sql, type_))
+        types = [{name: str(type_) for name, type_, *_ in rows} for rows in described]
+        for name, fault in _faults(
+            [same[0] for same, _ in schemas], [each for _, each in schemas], types
+        ).items():
+            columns[name] = Column("NULL", "VARCHAR", fault=fault)
         union = "true" if len(schemas) > 1 else "false"  # for alike files it would only copy every text
         # Bounds in a file leave NaN out; DuckDB would conclude that there is none.
         sql = f"read_parquet($files, {{hive}}, can_have_nan = true, union_by_name = {union})"
         return replace(self, table_sql=sql, stored=columns)._with_partitions()
-
-    def _fault(
-        self,
-        name: str,
-        schemas: Sequence[Sequence[Mapping[str, Any]]],
-        read_as: Sequence[Mapping[str, str]],
-        paths: Sequence[str],
-    ) -> InvalidLogError | None:
-        """Why a column of Parquet files cannot be read; `read_as` has the types that DuckDB gives."""
-        what = f"column {name!r}"
-        for fields in schemas:
-            alike = [each["name"] for each in fields if each["name"].casefold() == name.casefold()]
-            if len(alike) > 1:
-                return refusals.repeated_column(name, alike)
-        has, *others = (types.get(name, "no such column") for types in read_as)
-        for other, path in zip(others, paths[1:], strict=True):
-            if other != has:
-                return InvalidLogError(
-                    f"{what} must be in all files, with one type; {_short(paths[0], path)!r} has {has},"
-                    f" {_short(path, paths[0])!r} has {other}: write them alike"
-                )
-        if any(
-            (each["precision"] or 0) > _MOST_DIGITS
-            for fields in schemas
-            for each in fields
-            if each["name"] == name
-        ):
-            return InvalidLogError(
-                f"{what} must hold decimals of at most {_MOST_DIGITS} digits; it has more, which would be"
-                " read as floats, and several values as one: write it as text"
-            )
-        return None
 
     @property
     def partitions(self) -> frozenset[str]:
@@ -238,33 +195,29 @@ class FileSource(Source):
         folders = {path: _folders(path) for path in self.paths}
         names = {tuple(name for name, _ in each) for each in folders.values()}
         every = {name for each in names for name in each}
+        is_clear = len(names) == 1 and len({name.casefold() for name in every}) == len(next(iter(names)))
         columns = dict(self.stored)
         for name in sorted(every):
-            what = f"partition {name!r}"
             alike = [each for each in self.stored if each.casefold() == name.casefold()]
+            values = [value for each in folders.values() for at, value in each if at == name]
             fault = None
-            if len(names) > 1:
-                fault = InvalidLogError(f"{what} is in the paths of some files only")
-            elif alike:
+            if not is_clear or alike or any(map(_UNCLEAR.search, values)):
                 fault = InvalidLogError(
-                    f"{what} is a column of the files as well, and the two may differ: rename one of them"
-                )
-            elif any(_UNCLEAR.search(value) for each in folders.values() for at, value in each if at == name):
-                fault = InvalidLogError(
-                    f"{what} has an empty value, the value null, or one with = ? \\ or a line end in it,"
-                    " which engines read in different ways: rename the folder as"
-                    f" {name}={MISSING_PARTITION} if it is missing, else give it another value"
+                    f"partition {name!r} must be once in the path of each file, in one spelling, must not be"
+                    " a column of the files as well, and must not have an empty value, the value null, or one"
+                    " with = ? \\ or a line end in it, which engines read in different ways: rename the"
+                    f" folders, as {name}={MISSING_PARTITION} if a value is missing"
                 )
             for each in (name, *alike):
-                columns[each] = Column(qualified(each), "VARCHAR", is_text=True, fault=fault)
+                columns[each] = Column(qualified(each), "VARCHAR", fault=fault)
         hive = "hive_partitioning = false"
-        if every and len(names) == 1:
+        if every and is_clear:
             hive = "hive_partitioning = true, hive_types_autocast = false"
         return replace(self, table_sql=self.table_sql.replace("{hive}", hive), stored=columns)
 
 
 def find_files(location: str, suffixes: Iterable[str]) -> list[str]:
-    """The files of a path, a folder or a glob; refuse one that would be read twice, and tables of lakes."""
+    """The files of a path, a folder or a glob, in order; refuse tables of lakes."""
     path = os.path.expanduser(location)
     if os.path.isfile(path):
         found = [path]
@@ -280,20 +233,15 @@ def find_files(location: str, suffixes: Iterable[str]) -> list[str]:
             f"source {path!r} {nothing or 'is not a file and matches none'};"
             " give the path of a CSV or Parquet file, or a folder or glob of such files"
         )
-    first: dict[tuple[int, int], str] = {}
+    every: dict[tuple[int, int], str] = {}  # each file once, whatever links lead to it
     for each in sorted(found):
         status = os.stat(each)
-        before = first.setdefault((status.st_dev, status.st_ino), each)
-        if before != each:
-            raise InvalidLogError(
-                f"source {path!r} has {each!r} and {before!r} in it, which are the same file: its rows would"
-                " be read twice; remove the link"
-            )
-    return [os.path.abspath(each) for each in found]
+        every.setdefault((status.st_dev, status.st_ino), os.path.abspath(each))
+    return sorted(every.values())
 
 
 def _below(folder: str) -> Iterator[str]:
-    """The files in a folder, without what engines take for their own: names that begin with . or _."""
+    """The files in a folder, without those that engines leave out: the rule is Spark's."""
     seen = set()
     for inner, folders, files in os.walk(folder, followlinks=True):
         status = os.stat(inner)
@@ -301,13 +249,9 @@ def _below(folder: str) -> Iterator[str]:
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
-        folders[:] = [name for name in folders if not _is_left_out(name)]
-        yield from (os.path.join(inner, name) for name in files if not _is_left_out(name))
-
-
-def _is_left_out(name: str) -> bool:
-    """The rule is Spark's; a folder of a partition may begin with an underscore."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+        # A folder of a partition may begin with an underscore.
+        folders[:] = [name for name in folders if name[0] != "." and (name[0] != "_" or "=" in name)]
+        yield from (os.path.join(inner, name) for name in files if name[0] not in "._")
 
 
 _MARKERS = {
@@ -343,9 +287,8 @@ def _format_of(path: str) -> Format:
         if path.lower().endswith(suffix):
             return format_
     name = redacted(path) if "://" in path else os.path.basename(path)
-    is_database = name.lower().endswith((".db", ".db3", ".sqlite", ".sqlite3"))
-    table = f"; a table of a database is sqlite:///{name} with table (--table)" if is_database else ""
-    raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {name!r}{table}")
+    hint = "; a table of a database is sqlite:///FILE with table (--table)"
+    raise InvalidLogError(f"source must end in one of {listed(FORMATS)}; got {name!r}{hint}")
 
 
 def _folders(path: str) -> list[tuple[str, str]]:
@@ -361,11 +304,10 @@ def _short(path: str, other: str) -> str:
     return os.path.relpath(path, os.path.commonpath([os.path.dirname(path), os.path.dirname(other)]))
 
 
-SCHEMAS = (
+_SCHEMAS = (
     "SELECT list(file_name ORDER BY file_name), fields FROM (SELECT file_name, list(struct_pack(name, type,"
-    " field_id, type_length, num_children, converted_type, scale, precision, logical_type) ORDER BY place)"
-    " AS fields FROM (SELECT *, row_number() OVER () AS place FROM parquet_schema($files))"
-    " GROUP BY file_name) GROUP BY fields ORDER BY 1"
+    " duckdb_type, num_children, converted_type, scale, precision, logical_type) ORDER BY column_id) AS"
+    " fields FROM parquet_schema($files) GROUP BY file_name) GROUP BY fields ORDER BY 1"
 )
 """The columns of Parquet files, nested ones in depth-first order, and which files have them."""
 _SIGNED_BOUNDS = (
@@ -373,37 +315,50 @@ _SIGNED_BOUNDS = (
     " AND ((stats_min IS NOT NULL AND stats_min_value IS NULL)"
     " OR (stats_max IS NOT NULL AND stats_max_value IS NULL))"
 )
+"""Columns with bounds in the order of signed bytes, as parquet-mr before 1.10 wrote them.
+
+DuckDB takes them for another order, and would leave out people whose rows are there.
+"""
 
 
-def misled_columns(connection: Connection, paths: Sequence[str]) -> set[str]:
-    """Columns with bounds in the order of signed bytes, as parquet-mr before 1.10 wrote them.
+def _faults(
+    paths: Sequence[str], schemas: Sequence[Sequence[Mapping[str, Any]]], types: Sequence[Mapping[str, str]]
+) -> dict[str, InvalidLogError]:
+    """Why columns of Parquet files cannot be read as they are, by their names.
 
-    DuckDB takes them for another order, and would leave out people whose rows are there.
+    Of each kind of files: the path of one, its fields, and the types that DuckDB gives; it renames a column
+    whose name is there already, in any case of letters.
     """
-    files = {"files": list(map(glob.escape, paths))}
-    return {name for (name,) in connection.rows(_SIGNED_BOUNDS, files)}
-
-
-def top_columns(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The columns of a file among its fields, which are all that is nested in it, after the root."""
-    found, at = [], 1
-    while at < len(fields):
-        found.append(fields[at])
-        waiting = 1
-        while waiting:  # a field, and all that is nested in it
-            waiting += (fields[at]["num_children"] or 0) - 1
-            at += 1
+    found = {}
+    for path, others in zip(paths[1:], types[1:], strict=True):
+        for name in types[0].keys() | others.keys():
+            has, other = (each.get(name, "no such column") for each in (types[0], others))
+            if has != other:
+                found[name] = InvalidLogError(
+                    f"column {name!r} must be in all files, with one type; {_short(paths[0], path)!r} has"
+                    f" {has}, {_short(path, paths[0])!r} has {other}: write them alike"
+                )
+    for fields, names in zip(schemas, types, strict=True):
+        columns = list(_columns(fields))
+        for name in (each["name"] for each in columns if (each["precision"] or 0) > _MOST_DIGITS):
+            found[name] = InvalidLogError(
+                f"column {name!r} must hold decimals of at most {_MOST_DIGITS} digits; it has more, which"
+                " would be read as floats, and several values as one: write it as text"
+            )
+        for own, given in zip((each["name"] for each in columns), names, strict=True):
+            if own != given:
+                alike = [each["name"] for each in columns if each["name"].casefold() == own.casefold()]
+                found |= {name: refusals.repeated_column(name) for name in (given, *alike)}
     return found
 
 
-def type_in_file(stored: Mapping[str, Any] | None) -> str:
-    """The type of a column as a Parquet file states it."""
-    if stored is None:
-        return "no such column"
-    parts = (
-        stored["type"],
-        stored["logical_type"] or stored["converted_type"],
-        stored["precision"],
-        stored["scale"],
-    )
-    return " ".join(str(part) for part in parts if part is not None)
+def _columns(fields: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Those fields of a schema, which is in depth-first order, that are right below its root."""
+    missing: list[int] = []  # how many fields are still to come at each depth
+    for each in fields:
+        if len(missing) == 1:
+            yield each
+        missing[-1:] = [missing[-1] - 1] if missing else []
+        missing.append(each["num_children"] or 0)
+        while missing and not missing[-1]:
+            missing.pop()

@@ -1,19 +1,14 @@
 """Key columns: the columns by which the rows of a log are parted into decisions."""
 
 import math
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
-from armnesia.logs import refusals
-from armnesia.logs.values import label_text
-
-MOST_DECISIONS = 1_000_000
-"""How many decisions the keys of a log may make, unless another limit is given."""
+from armnesia.logs.values import label_text, number_of
 
 
 @dataclass(frozen=True)
@@ -36,11 +31,9 @@ class KeyColumn:
                 f"a key must be the name of a column, such as country or age:18,30; got {self.name!r}"
             )
         edges = tuple(map(float, self.edges))
-        if not all(map(math.isfinite, edges)):
-            raise InvalidInputError(f"edges of key {self.name!r} must be finite; got {_shown(edges)}")
-        if any(left >= right for left, right in pairwise(edges)):
+        if not all(map(math.isfinite, edges)) or any(left >= right for left, right in pairwise(edges)):
             raise InvalidInputError(
-                f"edges of key {self.name!r} must rise, each above the one before; got {_shown(edges)}"
+                f"edges of key {self.name!r} must be finite numbers that rise; got {_shown(edges)}"
             )
         object.__setattr__(self, "edges", edges)
 
@@ -51,10 +44,10 @@ class KeyColumn:
         >>> KeyColumn.parse("utm:source").name
         'utm:source'
         """
-        if isinstance(key, KeyColumn) or not isinstance(key, str):
+        if not isinstance(key, str):
             return key if isinstance(key, KeyColumn) else cls(key)
         name, colon, edges = key.rpartition(":")
-        numbers = [_number(edge) for edge in edges.split(",")]
+        numbers = list(map(number_of, edges.split(",")))
         if not colon or all(number is None for number in numbers):
             return cls(key)
         if None in numbers:
@@ -75,10 +68,16 @@ class KeyColumn:
         >>> age.interval_of("17.5"), age.interval_of("18..30"), age.interval_of("old")
         ('<18', '18..30', None)
         """
-        number = _number(text)
-        if text in self.intervals or number is None or math.isnan(number):
-            return text if text in self.intervals else None
-        return self.intervals[int(np.searchsorted(self.edges, number, side="right"))]
+        number = number_of(text)
+        return text if text in self.intervals else self.interval(math.nan if number is None else number)
+
+    def interval(self, number: float) -> str | None:
+        """The interval in which a number lies; None for NaN.
+
+        >>> KeyColumn("age", (18, 30)).interval(18.0)
+        '18..30'
+        """
+        return None if math.isnan(number) else self.intervals[bisect_right(self.edges, number)]
 
     def interval_sql(self, number: str) -> str:
         """The interval of a number, in SQL; NULL where it is missing.
@@ -92,11 +91,6 @@ class KeyColumn:
             f"WHEN {number} < {edge!r} THEN '{text}'" for edge, text in zip(self.edges, below, strict=True)
         )
         return f"CASE WHEN {number} IS NULL OR isnan({number}) THEN NULL {cases} ELSE '{last}' END"
-
-    @property
-    def described(self) -> str:
-        """Name the column in a message."""
-        return refusals.described("key", self.name) + (", which has edges," if self.edges else "")
 
     def __str__(self) -> str:
         return f"{self.name}:{_shown(self.edges)}" if self.edges else self.name
@@ -116,22 +110,6 @@ def checked_keys(keys: Iterable["str | KeyColumn"]) -> tuple[KeyColumn, ...]:
     if repeated:
         raise InvalidInputError(f"keys must be different columns; got {listed(repeated, 3)} more than once")
     return columns
-
-
-def too_many_keys(columns: Sequence[KeyColumn], number: int, at_most: int) -> InvalidInputError:
-    """Refuse keys that make more decisions than the limit."""
-    names = listed([column.name for column in columns])
-    return InvalidInputError(
-        f"the keys {names} make {number} decisions, and the limit is {at_most}: give a number edges, as in"
-        " age:18,30,50, leave a key out, or raise at_most"
-    )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _text(edge: float) -> str:

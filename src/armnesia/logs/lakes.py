@@ -9,25 +9,20 @@ import gzip
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnknownCatalogError
-from armnesia.core.memory import import_sparing
-from armnesia.core.messages import listed
-from armnesia.core.urls import may_hold_password, redacted
+from armnesia.core.urls import is_remote, may_hold_password, redacted
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection, connected
-from armnesia.logs.files import SCHEMAS, misled_columns, top_columns, type_in_file
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, literal, qualified
-from armnesia.logs.stores import is_remote, reach
+from armnesia.logs.stores import reach
 
 METADATA_FILE = ".metadata.json"
-_MAPPING = "delta.columnMapping"
-_INTEGERS = ("byte", "short", "integer", "long")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +59,10 @@ class LakeSource(Source):
         """Which table it is, and which version of it."""
         return self.state
 
-    def _with_columns(self, connection: Connection, files: Sequence[str]) -> Self:
-        """The same source with its columns; `files` are those with its rows."""
+    def _with_columns(self, connection: Connection) -> Self:
+        """The same source with its columns."""
         described = connection.rows(f"DESCRIBE SELECT * FROM {self.scan(connection).table}")
-        misled = misled_columns(connection, files) if files else set()
-        # Files may know a column by another name, so that no column of text is trusted if one misleads.
-        columns = {
-            name: Column(qualified(name), type_, misleads=bool(misled)) for name, type_, *_ in described
-        }
-        return replace(self, stored=columns)
+        return replace(self, stored={name: Column(qualified(name), type_) for name, type_, *_ in described})
 
     def _refused(self, reason: str) -> InvalidLogError:
         return InvalidLogError(f"source {self.location!r} cannot be read: {reason}")
@@ -94,59 +84,29 @@ class DeltaSource(LakeSource):
         number, metadata = int(opened.version()), opened.metadata()
         state = {"table": str(metadata.id), "version": number}
         made = cls(f"delta:{place}", columns, place=place, state=state, options=f", version = {number}")
-        fields = json.loads(opened.schema().to_json())["fields"]
-        with made.connection() as connection:
-            files = made._files(connection, opened)
-            is_by_id = metadata.configuration.get(f"{_MAPPING}.mode") == "id"
-            made._check_columns(connection, files, fields, is_by_id=is_by_id)
-            made = made._with_columns(connection, files)
-        for name in metadata.partition_columns:
-            if made.stored[name].type == "BLOB":
-                fault = InvalidLogError(f"partition {name!r} holds bytes, which DuckDB takes for text")
-                made = replace(made, stored={**made.stored, name: Column("NULL", "BLOB", fault=fault)})
-        return made
-
-    def _files(self, connection: Connection, opened: Any) -> list[str]:
-        """The files of the version; refuse a table that DuckDB cannot read, or whose files are gone."""
-        sql = f"SELECT data_file FROM delta_list_files({literal(self.place)}{self.options})"
-        try:
-            files = [path for (path,) in connection.rows(sql)]
-        except InvalidLogError:
-            protocol = opened.protocol()
-            features = listed(protocol.reader_features or ["none"])
-            raise self._refused(
-                f"DuckDB knows no such table; it needs version {protocol.min_reader_version} of the reader"
-                f" protocol, and its features are {features}"
-            ) from None
-        gone = [path for path in files if not is_remote(path) and not os.path.exists(path)]
-        if gone:
-            raise self._refused(
-                f"its file {gone[0]!r} is not there; DuckDB also looks in the wrong place if the name of a"
-                " folder ends in a letter beyond ASCII"
+        if metadata.configuration.get("delta.columnMapping.mode") == "id":
+            raise made._refused(
+                "its columns are mapped by id, where DuckDB finds no values in some tables: write the table"
+                " anew, or map its columns by name"
             )
-        return files
+        with made.connection() as connection:
+            return made._with_columns(connection)._with_faults(connection, opened.schema().fields)
 
-    def _check_columns(
-        self, connection: Connection, files: Sequence[str], fields: Sequence[Any], *, is_by_id: bool
-    ) -> None:
-        """Refuse files in which DuckDB finds no values, or others, for a column of the table."""
-        if not files:
-            return
-        names = {each["metadata"].get(f"{_MAPPING}.physicalName", each["name"]): each for each in fields}
-        by_id = {each["metadata"].get(f"{_MAPPING}.id"): name for name, each in names.items()}
-        for _, stored in connection.rows(SCHEMAS, {"files": list(map(glob.escape, files))}):
-            for own in top_columns(stored):
-                if is_by_id and by_id.get(own["field_id"], own["name"]) != own["name"]:
-                    raise self._refused(
-                        "its columns are mapped by id, and files have them under other names, where DuckDB"
-                        " finds no values: write the table anew, or map its columns by name"
-                    )
-                declared = names.get(own["name"], {}).get("type")
-                if declared in _INTEGERS and own["type"] not in ("INT32", "INT64"):  # 0.7 would be 1
-                    raise self._refused(
-                        f"a file has another type, {type_in_file(own)}, for a column of type {declared}:"
-                        " write the table anew"
-                    )
+    def _with_faults(self, connection: Connection, fields: Any) -> Self:
+        """Refuse columns that files have with types whose values DuckDB would change: 0.7 would be 1."""
+        listing = f"SELECT data_file FROM delta_list_files({literal(self.place)}{self.options})"
+        files = [glob.escape(path) for (path,) in connection.rows(listing)]
+        rows = "read_parquet($files, union_by_name = true, hive_partitioning = false)"
+        found = connection.rows(f"DESCRIBE SELECT * FROM {rows}", {"files": files}) if files else []
+        in_files, stored = {name: type_ for name, type_, *_ in found}, dict(self.stored)
+        for each in fields:
+            name, type_ = each.name, stored[each.name].full_type
+            has = in_files.get(each.metadata.get("delta.columnMapping.physicalName", name), type_)
+            fits = f"SELECT can_cast_implicitly(NULL::{has}, NULL::{type_})"
+            if has != type_ and connection.rows(fits) != [(True,)]:
+                fault = self._refused(f"column {name!r} is {type_}, and {has} in a file: write it again")
+                stored[name] = replace(stored[name], fault=fault)
+        return replace(self, stored=stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +132,8 @@ class IcebergSource(LakeSource):
             state = {name: metadata.get(key) for name, key in names.items()}
             packed = ", metadata_compression_codec = 'gzip'" if is_packed else ""
             made = replace(made, state=state, options=packed)
-            return made._with_columns(connection, made._files(connection))
+            made._check_files(connection)
+            return made._with_columns(connection)
 
     def _metadata(self, connection: Connection) -> tuple[dict[str, Any], bool]:
         """What the file of metadata says, and whether it is compressed."""
@@ -186,21 +147,17 @@ class IcebergSource(LakeSource):
         except (OSError, ValueError):
             raise self._refused("its metadata is no JSON") from None
 
-    def _files(self, connection: Connection) -> list[str]:
-        """The files with rows; refuse what DuckDB reads wrongly."""
+    def _check_files(self, connection: Connection) -> None:
+        """Refuse what DuckDB reads wrongly."""
         sql = (
             f"SELECT file_path, content, file_format FROM iceberg_metadata({literal(self.place)}"
             f"{self.options}) WHERE status <> 'DELETED'"
         )
-        files = []
         for path, content, format_ in connection.rows(sql):
             if content == "EQUALITY_DELETES":  # DuckDB deletes rows without a value too
                 raise self._refused("it has equality deletes, which are not supported; compact it first")
-            if content == "EXISTING":
-                files.append(local_path(path))
-                if format_ != "PARQUET":
-                    raise self._refused(f"its files must be Parquet; {path!r} is {format_}")
-        return files
+            if content == "EXISTING" and format_ != "PARQUET":
+                raise self._refused(f"its files must be Parquet; {path!r} is {format_}")
 
 
 def _place(name: str, scheme: str) -> str:
@@ -229,23 +186,12 @@ def local_path(uri: str) -> str:
 
 def delta_table(location: str, place: str) -> Any:
     """The table as deltalake opens it."""
-    import_sparing("deltalake")
-    try:
+    with MissingExtraError.unless_installed("Reading Delta tables", "lakes"):
         import deltalake  # noqa: PLC0415 (an extra)
-        from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError.naming("Reading Delta tables", "lakes") from error
-    try:
+    with _in_words(
+        location, "deltalake", TableNotFoundError="there is no folder _delta_log in it, so no table"
+    ):
         return deltalake.DeltaTable(place)
-    except TableNotFoundError:
-        reason = "there is no folder _delta_log in it, and so no table"
-    except Exception as error:
-        reason = f"deltalake failed ({type(error).__name__})"
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust; it is in no module
-            raise
-        reason = "deltalake failed; does a process use it that was forked? Start processes by spawn"
-    raise InvalidLogError(f"source {location!r} cannot be read: {reason}")
 
 
 def iceberg_table(location: str) -> Any:
@@ -256,24 +202,32 @@ def iceberg_table(location: str) -> Any:
             "an Iceberg table must be named iceberg:CATALOG.NAMESPACE.TABLE or"
             f" iceberg:PATH/metadata/….metadata.json; got {redacted(location)!r}"
         )
-    import_sparing("pyarrow")  # which pyiceberg imports
-    try:
+    with MissingExtraError.unless_installed("Reading Iceberg tables of a catalog", "lakes"):
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415 (an extra)
-        from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError.naming("Reading Iceberg tables of a catalog", "lakes") from error
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return load_catalog(catalog).load_table(tuple(identifier))
-    except NoSuchTableError:
-        reason = "the catalog has no such table"
-    except Exception as error:
-        if isinstance(error, ValueError) and "URI missing" in str(error):
+    with _in_words(location, "its catalog", NoSuchTableError="its catalog has no such table"):
+        try:
+            found = load_catalog(catalog)
+        except ValueError as error:
+            if "URI missing" not in str(error):
+                raise
             raise UnknownCatalogError(
                 f"source {location!r}: pyiceberg found no catalog {catalog!r}; it looks for it in the first"
                 " .pyiceberg.yaml of the folder PYICEBERG_HOME, the home folder and the working folder, and"
                 f" in the environment (PYICEBERG_CATALOG__{catalog.upper()}__URI)"
             ) from None
-        reason = f"its catalog failed ({type(error).__name__})"
-    raise InvalidLogError(f"source {location!r} cannot be read: {reason}")
+        return found.load_table(tuple(identifier))
+
+
+@contextmanager
+def _in_words(location: str, who: str, **reasons: str) -> Iterator[None]:
+    """Say in a sentence that a library failed; `reasons` are those of errors by their class."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except UnknownCatalogError:
+        raise
+    except Exception as error:
+        name = type(error).__name__
+        reason = reasons.get(name, f"{who} failed ({name})")
+        raise InvalidLogError(f"source {location!r} cannot be read: {reason}") from None

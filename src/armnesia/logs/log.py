@@ -1,10 +1,10 @@
-"""`Log` and `Decisions`: statistics, deletion requests, and the users of logged decisions.
+"""`read_log`, and what it gives: a `Log` with its statistics, deletion requests, users and `Decisions`.
 
-Both keep the sums of their rows, and ask the source again for each request.
+A log keeps the sums of its rows, and asks the source again for each request.
 """
 
 import math
-from abc import ABC, abstractmethod
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,27 +13,41 @@ from typing import Any
 
 import numpy as np
 
-from armnesia.core.errors import InvalidInputError
-from armnesia.core.identifiers import UserType
+from armnesia.core.actions import checked_actions
+from armnesia.core.errors import (
+    ConfoundedLogWarning,
+    InvalidInputError,
+    InvalidLogError,
+    UndeclaredActionsWarning,
+)
 from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
-from armnesia.logs import refusals
-from armnesia.logs.conditions import Condition
-from armnesia.logs.counting import check_tallies, summed
-from armnesia.logs.keys import MOST_DECISIONS, KeyColumn, checked_keys, too_many_keys
-from armnesia.logs.source import Source
+from armnesia.core.units import checked_reward_range
+from armnesia.logs.arrays import ArraySource, actions_of_feedback
+from armnesia.logs.columns import IF_PRESENT, Columns
+from armnesia.logs.conditions import Where, conditions
+from armnesia.logs.counting import actions_of, check_tallies, summed
+from armnesia.logs.keys import KeyColumn, checked_keys
+from armnesia.logs.source import IN_MEMORY, Source, open_source
 from armnesia.logs.statements import Chosen, Tally
-from armnesia.logs.values import label_text, python_values
+from armnesia.logs.values import label_text, number_of, python_values
+
+_MOST_DECISIONS = 1_000_000
+"""How many decisions the keys of a log may make."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecordChoice(ABC):
+class RecordChoice:
     """Logged decisions, from which the records of users or of given rows can be chosen."""
 
     source: Source
     actions: tuple[Hashable, ...]
     reward_range: tuple[float, float]
+    totals: ArmStatistics
+    """The sums of the rows; of `Decisions`, by decision."""
+    places: Mapping[tuple[str, ...], int] | None = None
+    """The place of each decision by its key; None of one decision."""
 
     @property
     def has_users(self) -> bool:
@@ -41,14 +55,9 @@ class RecordChoice(ABC):
         return self.source.columns.user is not None
 
     @property
-    def where(self) -> tuple[Condition, ...]:
-        """The conditions that the rows satisfy."""
-        return self.source.where
-
-    @property
-    @abstractmethod
     def n_rows(self) -> int:
-        """The number of rows."""
+        """The number of rows, of all decisions."""
+        return int(self.totals.counts.sum())
 
     def request(
         self,
@@ -86,14 +95,11 @@ class RecordChoice(ABC):
         held = {each.user for each in found}
         unknown = [each for text, each in wanted.items() if text not in held]
         if unknown:
-            others = {
-                each.user for each in self._of_users(_other_spellings(unknown)) if each.user is not None
-            }
-            raise refusals.unknown_users(unknown, others)
+            raise InvalidInputError(f"the log has no rows of user {listed(unknown, at_most=3)}")
         return self._summed(found)
 
     def _of_users(self, texts: Sequence[str]) -> list[Tally]:
-        if self.source.holds_still:
+        if self.source.version() is not None:
             return self.source.tallies(self.reward_range, chosen=Chosen(texts), by=["user"])
         # All rows are added up again, in one statement: a request must consist of rows that are counted.
         found = self.source.tallies(self.reward_range, chosen=Chosen(texts), others=True, by=["user"])
@@ -101,38 +107,32 @@ class RecordChoice(ABC):
         return [each for each in found if each.chosen]
 
     def _of_rows(self, rows: Iterable[int]) -> list[Tally]:
-        if self.where:
+        is_versioned = self.source.version() is not None
+        is_ordered = is_versioned or self.source.location.startswith((IN_MEMORY, "sqlite:"))
+        if self.source.where or not is_ordered:
             raise InvalidInputError(
-                "rows are named by their position in the source, and this log has only those that satisfy"
-                f" {' and '.join(map(str, self.where))}; name users, or read the log without where"
+                "rows are named by their position in the source, and this log has rows in no fixed order, or"
+                " only those that satisfy conditions (where): name users"
             )
-        if not self.source.ordered:
-            raise refusals.no_order()
         positions = _checked_rows(rows, self.n_rows)
-        if self.source.holds_still:
-            return self.source.tallies(self.reward_range, positions=positions)
-        with self.source.reading() as reading:  # of one snapshot, where there is one
-            self._check_unchanged(reading.tallies(self.reward_range))
-            return reading.tallies(self.reward_range, positions=positions)
+        if not is_versioned:
+            self._check_unchanged(self.source.tallies(self.reward_range))
+        return self.source.tallies(self.reward_range, positions=positions)
 
     def _check_unchanged(self, found: Sequence[Tally]) -> None:
         try:
             check_tallies(self.source, found, self.actions, self.reward_range)
-            unchanged = self._statistics_of(found) == self._statistics
+            unchanged = self._statistics_of(found) == self.totals
         except (InvalidInputError, KeyError):
             unchanged = False
         if not unchanged:
-            raise refusals.changed_source()
+            raise InvalidLogError("the source has changed since the log was read; read it again")
 
     def _summed(self, found: Sequence[Tally]) -> DeletionRequest:
         return DeletionRequest(self._statistics_of(found), all(each.is_binary for each in found))
 
-    @property
-    @abstractmethod
-    def _statistics(self) -> ArmStatistics: ...
-
-    @abstractmethod
-    def _statistics_of(self, found: Iterable[Tally]) -> ArmStatistics: ...
+    def _statistics_of(self, found: Iterable[Tally]) -> ArmStatistics:
+        return summed(found, self.actions, self.reward_range, self.places)
 
     def _check_has_users(self) -> None:
         if not self.has_users:
@@ -158,26 +158,12 @@ class Log(RecordChoice):
     array([2, 1])
     """
 
-    totals: ArmStatistics
-
     def __len__(self) -> int:
-        return int(self.totals.total)
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows, as `len` gives it."""
-        return len(self)
+        return self.n_rows
 
     def statistics(self) -> ArmStatistics:
         """The number of rows and the sum of the rewards of each action, in exact integers."""
         return self.totals
-
-    @property
-    def _statistics(self) -> ArmStatistics:
-        return self.totals
-
-    def _statistics_of(self, found: Iterable[Tally]) -> ArmStatistics:
-        return summed(found, self.actions, self.reward_range)
 
     def users(self, action: Hashable = None) -> dict[str, int]:
         """Count the rows of each user, for one action or for all; most rows first, then by name.
@@ -199,12 +185,12 @@ class Log(RecordChoice):
                 rows_of[each.user] += each.number
         return dict(sorted(rows_of.items(), key=lambda item: (-item[1], item[0])))
 
-    def by(self, *keys: str | KeyColumn, at_most: int = MOST_DECISIONS) -> "Decisions":
+    def by(self, *keys: str | KeyColumn) -> "Decisions":
         """Part the rows into decisions: one for each combination of values of the key columns that occurs.
 
         A key is the name of a column, or of a column of numbers with edges behind a colon. Values are known
         by their text, as users are; every row needs one. The keys of decisions are public, like the actions.
-        More than `at_most` decisions are refused.
+        More than a million decisions are refused.
 
         >>> from armnesia.logs import read_log
         >>> visits = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "country": ["DE", "FR", "DE"],
@@ -213,21 +199,21 @@ class Log(RecordChoice):
         >>> log.by("country", "age:18,30").keys
         (('DE', '<18'), ('DE', '>=30'), ('FR', '>=30'))
         """
-        if not (isinstance(at_most, int) and at_most >= 1):
-            raise InvalidInputError(f"at_most must be a whole number, 1 or more; got {at_most!r}")
         columns = checked_keys(keys)
         source = self.source.keyed_by(columns)
         found = source.tallies(self.reward_range)
         check_tallies(source, found, self.actions, self.reward_range)
-        if self._statistics_of(found) != self.totals:
-            raise refusals.changed_source()
+        self._check_unchanged(found)
         number = len({each.key for each in found})
-        if number > at_most:
-            raise too_many_keys(columns, number, at_most)
+        if number > _MOST_DECISIONS:
+            raise InvalidInputError(
+                f"the keys {listed([each.name for each in columns])} make {number} decisions, and the limit"
+                f" is {_MOST_DECISIONS}: give a number edges, as in age:18,30,50, or leave a key out"
+            )
         texts = in_order(columns, {tuple(map(str, each.key)) for each in found})
-        places: dict[tuple[str | None, ...], int] = {key: place for place, key in enumerate(texts)}
-        statistics = summed(found, self.actions, self.reward_range, places)
-        return Decisions(source, self.actions, self.reward_range, texts, statistics)
+        places = {key: place for place, key in enumerate(texts)}
+        totals = summed(found, self.actions, self.reward_range, places)
+        return Decisions(source, self.actions, self.reward_range, totals, places)
 
     def __repr__(self) -> str:
         users = "with users" if self.has_users else "without users"
@@ -258,9 +244,15 @@ class Decisions(RecordChoice):
     array([[25,  0], [25,  0]])
     """
 
-    keys: tuple[tuple[str, ...], ...]
-    """One text per key column: the value, or the interval between two edges."""
-    statistics: ArmStatistics
+    @cached_property
+    def keys(self) -> tuple[tuple[str, ...], ...]:
+        """One text per key column: the value, or the interval between two edges."""
+        return tuple(self.places or ())
+
+    @property
+    def statistics(self) -> ArmStatistics:
+        """The statistics of each decision: its place is on the first axis."""
+        return self.totals
 
     @property
     def columns(self) -> tuple[KeyColumn, ...]:
@@ -271,29 +263,12 @@ class Decisions(RecordChoice):
         return len(self.keys)
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows of all decisions."""
-        return int(self.statistics.counts.sum())
-
-    @property
     def pooled(self) -> ArmStatistics:
         """The statistics of all decisions together: those of the log."""
-        counts, sums = self.statistics.counts.sum(axis=0), self.statistics.sums.astype(object).sum(axis=0)
-        products = self.statistics.products
-        return ArmStatistics(
-            self.statistics.actions,
-            counts,
-            sums,
-            self.statistics.reward_range,
-            None if products is None else products.astype(object).sum(axis=0),
-        )
-
-    @property
-    def _statistics(self) -> ArmStatistics:
-        return self.statistics
-
-    def _statistics_of(self, found: Iterable[Tally]) -> ArmStatistics:
-        return summed(found, self.actions, self.reward_range, self._place_of)
+        totals = self.totals
+        counts, sums = totals.counts.sum(axis=0), totals.sums.astype(object).sum(axis=0)
+        products = None if totals.products is None else totals.products.astype(object).sum(axis=0)
+        return ArmStatistics(totals.actions, counts, sums, totals.reward_range, products)
 
     def key_of(self, index: int) -> dict[str, str]:
         """The key of a decision, as JSON holds it: each column's name with its value.
@@ -305,38 +280,6 @@ class Decisions(RecordChoice):
         """
         return dict(zip((column.name for column in self.columns), self.keys[index], strict=True))
 
-    def values_of(self, column: int) -> list[str]:
-        """The values that a key column takes, in order.
-
-        >>> from armnesia.logs import read_log
-        >>> visits = {"action": ["A", "B"], "reward": [1, 0], "hour": [10, 9]}
-        >>> read_log(visits, actions=["A", "B"]).by("hour").values_of(0)
-        ['9', '10']
-        """
-        return [
-            text for (text,) in in_order(self.columns[column : column + 1], {(k[column],) for k in self.keys})
-        ]
-
-    def index_of(self, key: Mapping[str, Any]) -> int:
-        """The place of a decision, by its key.
-
-        >>> from armnesia.logs import read_log
-        >>> visits = {"action": ["A", "B"], "reward": [1, 0], "country": ["DE", "FR"]}
-        >>> read_log(visits, actions=["A", "B"]).by("country").index_of({"country": "FR"})
-        1
-        """
-        names = [column.name for column in self.columns]
-        if sorted(key) != sorted(names):
-            raise InvalidInputError(f"a key must have a value for each of {listed(names)}; got {dict(key)!r}")
-        place = self._place_of.get(tuple(str(label_text(key[name])) for name in names))
-        if place is None:
-            raise InvalidInputError(f"the log has no decision with the key {dict(key)!r}")
-        return place
-
-    @cached_property
-    def _place_of(self) -> dict[tuple[str | None, ...], int]:
-        return {key: index for index, key in enumerate(self.keys)}
-
     def __repr__(self) -> str:
         return (
             f"<{counted(len(self), 'decision')} by {', '.join(map(str, self.columns))},"
@@ -345,33 +288,130 @@ class Decisions(RecordChoice):
         )
 
 
+def read_log(
+    source: Any = None,
+    *,
+    action: Any = "action",
+    reward: Any = "reward",
+    user: Any = IF_PRESENT,
+    table: str | None = None,
+    where: Where | None = None,
+    actions: Iterable[Hashable] | None = None,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    delimiter: str | None = None,
+) -> Log:
+    """Read logged decisions, check every row, and refuse a log with a wrong one.
+
+    `source` is one of these; its rows stay where they are, and are added up there:
+
+    - CSV or Parquet files: a path, a folder or a glob;
+    - a dataframe: pandas, polars (eager or lazy), or whatever gives an Arrow stream;
+    - a mapping of columns, or the `bandit_feedback` of the Open Bandit Pipeline;
+    - a table of a lake: `delta:PATH` or `iceberg:CATALOG.NAMESPACE.TABLE`;
+    - a table of Spark: `spark:CATALOG.DATABASE.TABLE`;
+    - the URL of an SQLite or PostgreSQL database, with a `table`.
+
+    `action`, `reward` and `user` name the columns. By default `user` is the column of that name, if there is
+    one; None means no user column. Without a source they are the arrays themselves.
+
+    `where` is a condition that a row must satisfy to be read, or several: "country = DE", "age >= 18",
+    "page in (home, cart)"; see `Condition`. Other rows are not checked. Arrays and mappings need DuckDB then.
+
+    `actions` declares the action set, in order. It is public configuration: if it were taken from the
+    data, deleting rows could change it. Left out, it is taken from the log once, with a warning.
+
+    `delimiter` parts the fields of CSV files; left out, it is a comma, or a semicolon, tab or bar where the
+    header has no comma.
+
+    >>> clicks = {"variant": ["A", "B"], "clicked": [1, 0]}
+    >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B", "C"]).statistics()
+    ArmStatistics(actions=('A', 'B', 'C'), counts=[1, 1, 0], sums=[1000000000, 0, 0], reward_range=(0.0, 1.0))
+    >>> read_log(clicks, action="variant", reward="clicked", actions=["A", "B"], where="variant = A")
+    <Log of 1 row, actions 'A', 'B', reward_range (0.0, 1.0), without users>
+    >>> stars = read_log(action=["A", "B"], reward=[4.5, 1], actions=["A", "B"], reward_range=(1, 5))
+    >>> stars.statistics().means
+    array([4.5, 1. ])
+    """
+    reward_range = checked_reward_range(reward_range)
+    declared = None if actions is None else checked_actions(actions)
+    if source is None:
+        source = {"action": action, "reward": reward, "user": user}
+        if user is None or user is IF_PRESENT:
+            del source["user"]
+        action, reward, user = "action", "reward", IF_PRESENT
+    if isinstance(source, Mapping) and declared is None and action == "action":
+        declared = actions_of_feedback(source)
+    if isinstance(source, Mapping) and not conditions(where):
+        ArraySource.option_of(table=table, delimiter=delimiter)
+        opened: Source = ArraySource.at(source, Columns(action, reward, user))
+    else:
+        opened = open_source(
+            source, action=action, reward=reward, user=user, table=table, where=where, delimiter=delimiter
+        )
+    return read_opened(opened, declared, reward_range, stacklevel=3)
+
+
+def read_opened(
+    opened: Source,
+    declared: tuple[Hashable, ...] | None,
+    reward_range: tuple[float, float],
+    *,
+    by: tuple[KeyColumn, ...] = (),
+    stacklevel: int = 2,
+) -> Log:
+    """The part of `read_log` after a source was opened and its options were checked.
+
+    `by` are the keys by which the log will be parted: propensities are compared within each decision.
+
+    >>> source = open_source({"action": ["A"], "reward": [1]}, action="action", reward="reward")
+    >>> read_opened(source, ("A", "B"), (0.0, 1.0))
+    <Log of 1 row, actions 'A', 'B', reward_range (0.0, 1.0), without users>
+    """
+    found = opened.tallies(reward_range)
+    actions = declared or (actions_of(opened, found) if found else ())
+    check_tallies(opened, found, actions, reward_range)
+    log = Log(opened, actions, reward_range, summed(found, actions, reward_range))
+    if declared is None:
+        warnings.warn(
+            f"the actions were taken from the log: {listed(actions, 10)}; declare them with"
+            " actions=[...] (--actions), because deleting rows must not change the action set",
+            UndeclaredActionsWarning,
+            stacklevel=stacklevel,
+        )
+    varying = (opened.keyed_by(by) if by else opened).varying_propensity()
+    if varying is not None:
+        warn_of_propensities(varying, stacklevel=stacklevel + 1, by_decision=bool(by))
+    return log
+
+
+def warn_of_propensities(name: str | None, stacklevel: int, *, by_decision: bool = False) -> None:
+    """Name the assumption that decisions make, if a column of propensities (`name`) speaks against it.
+
+    With `by_decision`, the rows were compared within each decision.
+    """
+    if name is not None:
+        parted = " and decision" if by_decision else ""
+        warnings.warn(
+            f"column {name!r} holds propensities that differ among rows of the same action{parted}, and they"
+            " are not used: decisions assume that rewards are independent of who was shown which arm"
+            ' (docs/data.md, "Is my log fit for this?")',
+            ConfoundedLogWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def in_order(columns: Sequence[KeyColumn], keys: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """Keys in order: intervals and numbers in rising order, other values by their text.
+    """Keys in order: intervals and numbers in rising order, then other values by their text.
 
     >>> in_order([KeyColumn("hour")], [("10",), ("9",)])
     (('9',), ('10',))
     """
-    every = list(keys)
-    ranks: list[dict[str, tuple[float, str]]] = []
-    for place, column in enumerate(columns):
-        texts = {key[place] for key in every}
-        try:
-            numbers = {text: float(text) for text in texts}
-        except ValueError:
-            numbers = {}
-        if column.edges:
-            ranks.append({text: (rank, "") for rank, text in enumerate(column.intervals)})
-        elif numbers and all(map(math.isfinite, numbers.values())):  # NaN has no place in an order
-            ranks.append({text: (number, text) for text, number in numbers.items()})
-        else:
-            ranks.append({text: (0, text) for text in texts})
-    return tuple(sorted(every, key=lambda key: [rank[text] for rank, text in zip(ranks, key, strict=True)]))
 
+    def rank(column: KeyColumn, text: str) -> tuple[float, str]:
+        number = float(column.intervals.index(text)) if column.edges else number_of(text)
+        return (math.inf if number is None or math.isnan(number) else number, text)
 
-def _other_spellings(users: Iterable[Hashable]) -> list[str]:
-    """The integers among these users, as programs spell them."""
-    integers = (UserType.INTEGER.normalised(label_text(user) or "") for user in users)
-    return [text for integer in integers if integer for text in (integer, f"{integer}.0")]
+    return tuple(sorted(keys, key=lambda key: [rank(*pair) for pair in zip(columns, key, strict=True)]))
 
 
 def _checked_users(users: Iterable[Hashable]) -> list[Hashable]:
@@ -387,17 +427,9 @@ def _checked_rows(rows: Iterable[int], n_rows: int) -> list[int]:
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise InvalidInputError(f"rows must be a list of row positions, such as [1, 8]; got {rows!r}")
     positions = [row.item() if isinstance(row, np.generic) else row for row in python_values(rows, "rows")]
-    if not positions:
-        raise InvalidInputError("rows must name at least one row; got none")
-    strange = [row for row in positions if not isinstance(row, int) or isinstance(row, bool)]
-    if strange:
-        raise InvalidInputError(
-            f"rows must be whole numbers, the positions of rows; got {listed(strange, 3)}"
-        )
-    outside = [row for row in positions if not 1 <= row <= n_rows]
-    if outside:
-        raise InvalidInputError(f"rows must lie between 1 and {n_rows}; got {listed(outside, 3)}")
-    repeated = [row for row, times in Counter(positions).items() if times > 1]
-    if repeated:
-        raise InvalidInputError(f"rows must be distinct; got {listed(repeated, 3)} more than once")
+    wrong = [row for row in positions if type(row) is not int or not 1 <= row <= n_rows]
+    repeated = [] if wrong else [row for row, times in Counter(positions).items() if times > 1]
+    if not positions or wrong or repeated:
+        got = listed(wrong or repeated, 3) if positions else "none"
+        raise InvalidInputError(f"rows must be different whole numbers from 1 to {n_rows}; got {got}")
     return positions

@@ -2,13 +2,13 @@
 
 A kind of source says how it is opened (`at`) and what its columns are selected from (`scan`). If it can, it
 says which version of the rows was counted (`version`), what came since (`new_since`), and who deletes rows
-there (`erased_by`). `relation` and the statements over it are the same for all kinds. A new kind is one file
+there (`erased_by`). `reading` and the statements over it are the same for all kinds. A new kind is one file
 with a subclass, and a line in `_KINDS`.
 """
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -16,22 +16,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError
 from armnesia.core.identifiers import UserType
-from armnesia.core.urls import may_hold_password, redacted
+from armnesia.core.urls import is_remote, may_hold_password, redacted
 from armnesia.logs import refusals
-from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent
+from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent, propensity_columns
 from armnesia.logs.conditions import Condition, Where, conditions
 from armnesia.logs.engine import Connection, connected
 from armnesia.logs.keys import KeyColumn
-from armnesia.logs.remarks import EXPERIMENT, propensity_columns, vary
-from armnesia.logs.sql import INTEGERS, Column, NameColumn
-from armnesia.logs.statements import Chosen, Reading, Relation, Tally, Wrong
-from armnesia.logs.stores import check_scheme, is_remote
+from armnesia.logs.sql import Column, NameColumn
+from armnesia.logs.statements import Reading, Tally
+from armnesia.logs.stores import check_scheme
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
 
 IN_MEMORY = "dataframe"
 """The location of what is in the memory of this process."""
+_FEW_DIGITS = 1e-6
+"""Propensities that differ by a smaller part are equal: they may have been written with few digits."""
 Version = Mapping[str, Any]
 """What a source was when it was counted, as JSON holds it."""
 
@@ -58,8 +59,6 @@ class Source(ABC):
     """Whether rows without an id are known by all their columns, which are read then."""
     user_type: UserType | None = None
     """In whose normal form users are read, and those named of whom rows are wanted; None: as they are."""
-    declared_actions: tuple[Any, ...] | None = None
-    """Where the source itself says which actions there are."""
 
     option: ClassVar[str] = ""
     """What is told of a source of this kind beside its location: "table" or "delimiter"."""
@@ -88,18 +87,11 @@ class Source(ABC):
         """All columns, as they are stored."""
 
     def version(self) -> Version | None:
-        """What the source is now; None if nothing tells, so that it has to be counted again each time."""
+        """What the source is now; None if nothing tells, so that it has to be counted again each time.
+
+        With a version, a second reading finds the same rows in the same order, or refuses.
+        """
         return None
-
-    @property
-    def holds_still(self) -> bool:
-        """Whether a second reading finds the same rows, or refuses."""
-        return self.version() is not None
-
-    @property
-    def ordered(self) -> bool:
-        """Whether rows are in the same order at each reading."""
-        return True
 
     def new_since(self, version: Version) -> "Source | None":
         """The rows that came since a version; None if the source has to be counted again."""
@@ -113,23 +105,32 @@ class Source(ABC):
         made: Eraser = getattr(import_module(f"armnesia.logs.erase.{module}"), name)(self)
         return made
 
-    def relation(self, connection: Connection, further: Mapping[str, str] | None = None) -> Relation:
-        """The rows as one table in SQL, with typed columns that are named by their roles.
+    @contextmanager
+    def reading(self, further: Mapping[str, str] | None = None) -> Iterator[Reading]:
+        """Lend a reading of all rows, as one table in SQL with typed columns that are named by their roles.
 
         `further` are expressions over the scan's columns, and the names that they have in the table.
         """
-        scan = self.scan(connection)
-        named = self._named(scan.columns)
-        columns = {role: self.typed(role, name, scan.columns) for role, name in named.items()}
-        selected = [f"{column.sql} AS log_{role}" for role, column in columns.items()]
-        selected += [f"{sql} AS {name}" for name, sql in (further or {}).items()]
-        typed = {role: column.named(f"log_{role}") for role, column in columns.items()}
-        if self.user_type is not None:
-            for role, name in named.items():
-                if name == self.columns.user and role.startswith(("user", "other_")):
-                    typed[role] = NameColumn.of(typed[role], self.user_type)
-        table = f"(SELECT {', '.join(selected)} FROM {scan.table} AS stored) AS log"
-        return Relation(table, typed, scan.parameters)
+        with self.connection() as connection:
+            scan = self.scan(connection)
+            named = self._named(scan.columns)
+            columns = {role: self.typed(role, name, scan.columns) for role, name in named.items()}
+            selected = [f"{column.sql} AS log_{role}" for role, column in columns.items()]
+            selected += [f"{sql} AS {name}" for name, sql in (further or {}).items()]
+            typed = {role: column.named(f"log_{role}") for role, column in columns.items()}
+            if self.user_type is not None:
+                for role, name in named.items():
+                    if name == self.columns.user and role.startswith(("user", "other_")):
+                        typed[role] = NameColumn.of(typed[role], self.user_type)
+            table = f"(SELECT {', '.join(selected)} FROM {scan.table} AS stored) AS log"
+            compared = {f"where_{place}": list(each.values) for place, each in enumerate(self.where)}
+            parameters = {**scan.parameters, **compared}
+            yield Reading(connection, table, typed, parameters, self.where, self.keys, self.position)
+
+    def column_names(self) -> list[str]:
+        """The names of all columns."""
+        with self.connection() as connection:
+            return list(self.scan(connection).columns)
 
     @property
     def partitions(self) -> frozenset[str]:
@@ -156,48 +157,34 @@ class Source(ABC):
         available[name].check("reward" if is_number else kind, f"{kind} column {name!r}")
         return available[name]
 
-    @contextmanager
-    def reading(self) -> Iterator[Reading]:
-        """Lend a reading of all rows."""
-        with self.connection() as connection:
-            relation = self.relation(connection)
-            yield Reading(connection, relation, self.where, self.keys, self.position)
-
     def connection(self) -> AbstractContextManager[Connection]:
         """What runs statements over the rows."""
         return connected(self.location)
 
-    def tallies(
-        self,
-        reward_range: tuple[float, float],
-        *,
-        chosen: Chosen | None = None,
-        others: bool = False,
-        by: Collection[str] = (),
-        positions: Sequence[int] = (),
-    ) -> list[Tally]:
+    def tallies(self, reward_range: tuple[float, float], *args: Any, **choice: Any) -> list[Tally]:
         """Add up the rows; see `Reading.tallies`."""
         with self.reading() as reading:
-            return reading.tallies(reward_range, chosen=chosen, others=others, by=by, positions=positions)
+            return reading.tallies(reward_range, *args, **choice)
 
-    def first_wrong(
-        self,
-        role: str,
-        fault: Wrong,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        texts: Collection[str] = (),
-    ) -> list[tuple[int, Any]]:
-        """The first rows with a fault in a column, and the value there; see `Wrong`."""
+    def first_wrong(self, role: str, *args: Any, **given: Any) -> list[tuple[int, Any]]:
+        """The first rows with a wrong value in a column; see `Reading.first_wrong`."""
         with self.reading() as reading:
-            return reading.first_wrong(role, fault, reward_range, texts)
+            return reading.first_wrong(role, *args, **given)
+
+    def wrong_names(self, role: str) -> list[tuple[int, Any]]:
+        """The first rows with a user, or an id, that cannot be one; see `Reading.wrong_names`."""
+        with self.reading() as reading:
+            return reading.wrong_names(role)
+
+    def ranges(self, role: str) -> list[tuple[float, float]]:
+        """The lowest and the highest number of a column, for each action and key; see `Reading.ranges`."""
+        with self.reading() as reading:
+            return reading.ranges(role)
 
     def type_of(self, role: str) -> str:
         """What a column holds: "integer", "boolean" or "other"."""
-        with self.connection() as connection:
-            column = self.relation(connection).columns[role]
-        if column.is_text:
-            return "other"
-        return "integer" if column.type in INTEGERS else "boolean" if column.type == "BOOLEAN" else "other"
+        with self.reading() as reading:
+            return reading.type_of(role)
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
         """The same source with key columns, which are neither the action, the reward nor the user."""
@@ -208,37 +195,23 @@ class Source(ABC):
         """The same source, whose users are read in the normal form of a vault."""
         return replace(self, user_type=user_type)
 
-    def user_type_of_rows(self) -> UserType | None:
-        """How the users of the rows are named: what a vault takes from its first source."""
-        with self.reading() as reading:
-            return reading.user_type()
-
     def described(self, role: str) -> str:
         """Name a column in a message."""
-        return self.columns.described(role)
+        return refusals.described(role.partition("_")[0], self._named(())[role])
 
     def varying_propensity(self) -> str | None:
-        """A column of propensities that differ among the rows of an action and key; None if there is none."""
-        with self.connection() as connection:
-            names = propensity_columns(self.scan(connection).columns)
-        for name in names:
+        """A column of propensities that differ among the rows of an action and key; None if there is none.
+
+        Values that are no probabilities are no propensities, whatever their column is called.
+        """
+        for name in propensity_columns(self.column_names()):
             if name not in self.columns.named().values():
                 asked = replace(self, where=(*self.where, Condition(name, "is not null", ())))
-                with asked.reading() as reading:
-                    column = reading.relation.several("where")[-1]
-                    if vary(reading.ranges(column)):
-                        return name
+                ranges = asked.ranges(f"where_{len(self.where)}")
+                are_shares = all(low >= 0 and high <= 1 for low, high in ranges)
+                if are_shares and any(high - low > _FEW_DIGITS * high for low, high in ranges):
+                    return name
         return None
-
-    def mixes_experiments(self) -> bool:
-        """Whether rows of several experiments are read as one decision."""
-        if EXPERIMENT in {key.name for key in self.keys}:
-            return False
-        with self.connection() as connection:
-            if EXPERIMENT not in self.scan(connection).columns:
-                return False
-        with self.keyed_by((KeyColumn(EXPERIMENT),)).reading() as reading:
-            return len(set().union(*reading.labels("key_0"))) > 1
 
     def address(self) -> dict[str, Any]:
         """What `reopen` opens it by, as JSON holds it; without a password."""
@@ -281,13 +254,10 @@ def open_source(
         source = os.fspath(source)
     columns = Columns(action, reward, user, id)
     made = source_at(source, columns, table, delimiter)
-    with made.connection() as connection:
-        found = columns.found_in(list(made.scan(connection).columns))
-        made = replace(made, columns=found, where=conditions(where), whole_rows=whole_rows)
-        made.relation(connection)  # it checks the columns
-    if made.where:
-        with made.reading() as reading:
-            reading.check_conditions()
+    found = columns.found_in(made.column_names())
+    made = replace(made, columns=found, where=conditions(where), whole_rows=whole_rows)
+    with made.reading() as reading:  # it checks the columns
+        reading.check_conditions()
     return made
 
 

@@ -4,13 +4,10 @@ Rows stay in Spark, which runs the statements of `statements.py` on its cluster.
 table of their own there: they stand in no statement and no plan.
 """
 
-import atexit
 import os
 import re
-import shutil
-import tempfile
+import sys
 import unicodedata
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +15,10 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
-from armnesia.core.messages import listed
 from armnesia.logs.columns import Columns
-from armnesia.logs.engine import Connection, Row
+from armnesia.logs.engine import PIECE, Connection, Row
 from armnesia.logs.source import Scan, Source
-from armnesia.logs.sql import Column, by_name
+from armnesia.logs.sql import INTEGERS, Column, by_name
 from armnesia.logs.values import is_unicode, label_text
 
 _PREFIX = "spark:"
@@ -32,15 +28,12 @@ _TYPES = {
     **{"date": "DATE", "timestamp": "TIMESTAMP WITH TIME ZONE", "timestamp_ntz": "TIMESTAMP"},
 }
 """Types of Spark whose values mean the same as those of a type of DuckDB."""
-_FLOATS = {"FLOAT", "DOUBLE"}
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
-_PIECE = 256
-"""How many rows become Python values at a time."""
-_FUNCTIONS: dict[str, Callable[[Any], str]] = {
-    "armnesia_repr": repr,  # of a float: Java's text of it is another
+_FUNCTIONS: dict[str, Callable[[Any], str | None]] = {
+    "armnesia_label": label_text,
     "armnesia_composed": lambda text: unicodedata.normalize("NFC", text or ""),
 }
-"""Functions of Python in a session, which Spark has none of."""
+"""Functions of Python in a session: Spark writes values in other ways, and composes no characters."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +41,14 @@ class SparkColumn(Column):
     """A column in Spark's SQL, with the type of DuckDB that means the same.
 
     >>> SparkColumn("c0", "DECIMAL(9,2)").text()
-    "format_number(c0, '0.##')"
+    'armnesia_label(c0)'
     """
 
     half_even: ClassVar[str] = "rint({})"
+    number_of_text: ClassVar[str] = (
+        "TRY_CAST(CASE WHEN NOT {0} RLIKE '[0-9.] *[dDfF]' THEN {0} END AS DOUBLE)"
+    )
+    """For Java 5d is a number."""
     is_finite: ClassVar[str] = "abs({}) < CAST('Infinity' AS DOUBLE)"
     """Spark takes NaN for larger than infinity."""
     total: ClassVar[str] = " + ".join(
@@ -84,57 +81,24 @@ class SparkColumn(Column):
         """The text that `label_text` writes; NULL where the value is missing."""
         if self.type == "VARCHAR":
             return self.sql
-        if self.type in _FLOATS:
-            whole = f"{self.sql} = rint({self.sql}) AND abs({self.sql}) < {2**53}"
-            return (
-                f"CASE WHEN {self.sql} IS NULL OR isnan({self.sql}) THEN NULL"
-                f" WHEN {whole} THEN CAST(CAST({self.sql} AS BIGINT) AS STRING)"
-                f" ELSE armnesia_repr(CAST({self.sql} AS DOUBLE)) END"
-            )
-        if self.type == "BOOLEAN":
-            return f"CASE WHEN {self.sql} THEN 'True' WHEN NOT {self.sql} THEN 'False' END"
-        if self.type == "DECIMAL":  # not Spark's own text, which has an exponent in some sessions
-            scale = int(self.full_type.rstrip(")").partition(",")[2])
-            return f"format_number({self.sql}, '0{'.' * bool(scale)}{'#' * scale}')"
-        if self.type == "TIMESTAMP WITH TIME ZONE":  # its own text is in the zone of the session
-            moment = (
-                f"timestampadd(MICROSECOND, unix_micros({self.sql}), TIMESTAMP_NTZ '1970-01-01 00:00:00')"
-            )
-            return f"CAST({moment} AS STRING) || '+00:00'"
-        text = f"CAST({self.sql} AS STRING)"
-        if self.type == "BLOB":
-            plain = "byte BETWEEN '20' AND '7E' AND byte NOT IN ('22', '27', '5C')"
-            shown = f"CASE WHEN {plain} THEN decode(unhex(byte), 'US-ASCII') ELSE char(92) || 'x' || byte END"
-            text = f"array_join(transform(regexp_extract_all(hex({self.sql}), '..', 0), byte -> {shown}), '')"
-        return text
+        if self.type in INTEGERS:
+            return f"CAST({self.sql} AS STRING)"
+        if self.type == "TIMESTAMP WITH TIME ZONE":  # Python would have it in the zone of the session
+            start = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+            return f"armnesia_label(timestampadd(MICROSECOND, unix_micros({self.sql}), {start})) || '+00:00'"
+        return f"armnesia_label({self.sql})"
 
-    def reward(self) -> str:
-        """The reward as a float."""
-        return f"CAST({self.sql} AS DOUBLE)"
+    def number(self) -> str:
+        """The number that a value reads as, as a float."""
+        return f"CAST({self.sql} AS DOUBLE)" if self.holds_numbers else super().number()
 
     def among(self, parameter: str, texts: Collection[str]) -> tuple[str, list[str]]:
-        """Whether the label is one of these, in SQL, and the parameter; floats are compared as such.
+        """Whether the label is one of these, in SQL, and the parameter.
 
         >>> SparkColumn("c0", "BIGINT").among("names", ["7", "ann"])
         ('CAST(c0 AS STRING) IN (SELECT value FROM {names})', ['7', 'ann'])
         """
-        wanted = [text for text in texts if is_unicode(text)]
-        if self.type not in _FLOATS:
-            return self.named(self.text()).is_in(parameter), wanted
-        numbers = f"SELECT CAST(value AS DOUBLE) FROM {{{parameter}}}"
-        return f"CAST({self.sql} AS DOUBLE) IN ({numbers})", [text for text in wanted if _is_of_float(text)]
-
-
-def _is_of_float(text: str) -> bool:
-    """Whether a text is that of a float.
-
-    >>> [_is_of_float(text) for text in ("7", "7.0", "0.1", "nan", "ann")]
-    [True, False, True, False, False]
-    """
-    try:
-        return label_text(float(text)) == text
-    except ValueError:
-        return False
+        return self.named(self.text()).is_in(parameter), [text for text in texts if is_unicode(text)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +116,6 @@ class SparkSource(Source):
             )
         return cls(location, columns)
 
-    @property
-    def ordered(self) -> bool:
-        """Its rows come in any order."""
-        return False
-
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A connection to the session, and the table as it is now."""
@@ -170,37 +129,18 @@ class SparkSource(Source):
         return Scan("{log}", by_name([field.name for field in fields], columns))
 
 
-class SparkConnection:
+class SparkConnection(Connection):
     """What runs statements in a session of Spark; `{log}` in them is the table."""
-
-    server = ""
 
     def __init__(self, session: Any, source: str) -> None:
         self._session, self._source = session, source
-        name = source.removeprefix(_PREFIX)
         with _in_words(source):
-            try:
-                table = session.table(name)
-                self.fields = table.schema.fields
-            except _errors() as error:
-                raise self._not_found(error, name) or error from None
+            table = session.table(source.removeprefix(_PREFIX))
+            self.fields = table.schema.fields
             self._log = table.toDF(*(f"c{at}" for at in range(len(self.fields))))
 
-    def _not_found(self, error: Any, name: str) -> InvalidLogError | None:
-        match _condition(error):
-            case "TABLE_OR_VIEW_NOT_FOUND":
-                existing = sorted(each.name for each in self._session.catalog.listTables())
-                has = listed(existing, 20) if existing else "no tables"
-                return InvalidLogError(f"table {name!r} is not in Spark; its current database has {has}")
-            case "COLUMN_ALREADY_EXISTS":
-                return InvalidLogError(
-                    f"source {self._source!r} has columns whose names differ in upper and lower case only:"
-                    " set spark.sql.caseSensitive to true in the session, or rename one"
-                )
-        return None
-
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
-        """Run a statement and give all rows."""
+        """Run a statement and give all rows: in one job, where a stream has one for each partition."""
         with _in_words(self._source):
             return list(map(tuple, self._frame(sql, parameters or {}).collect()))
 
@@ -208,7 +148,7 @@ class SparkConnection:
         """Run a statement and give its rows in pieces."""
         with _in_words(self._source):
             rows = self._frame(sql, parameters or {}).toLocalIterator()
-            while piece := list(map(tuple, islice(rows, _PIECE))):
+            while piece := list(map(tuple, islice(rows, PIECE))):
                 yield piece
 
     def _frame(self, sql: str, parameters: dict[str, Any]) -> Any:
@@ -228,78 +168,33 @@ class SparkConnection:
         return self._session.sql(re.sub(r"\$(\w+)", r":\1", sql), args=values, **frames)
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    """What pyspark raises, whatever it is connected by."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 (an extra)
-    from pyspark.errors import PySparkException  # noqa: PLC0415 (an extra)
-
-    return PySparkException, Py4JError
-
-
-def _condition(error: Any) -> str:
-    return getattr(error, "getCondition", lambda: None)() or type(error).__name__
+_REASONS = {
+    "TABLE_OR_VIEW_NOT_FOUND": "it has no such table or view",
+    "JAVA_GATEWAY_EXITED": "it needs Java 17 or newer, such as Debian's openjdk-17-jre-headless, and"
+    " JAVA_HOME if that is not on the PATH",
+    "COLUMN_ALREADY_EXISTS": "names of its columns differ in upper and lower case only: set"
+    " spark.sql.caseSensitive to true in the session, or rename one",
+}
 
 
 @contextmanager
 def _in_words(source: str) -> Iterator[None]:
     try:
         yield
-    except _errors() as error:
-        # Spark's own message may quote a row.
-        raise InvalidLogError(f"source {source!r} cannot be read by Spark ({_condition(error)})") from None
+    except Exception as error:  # whose message may quote a row
+        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        raise InvalidLogError(
+            f"source {source!r} cannot be read by Spark: {_REASONS.get(condition, condition)}"
+        ) from None
 
 
 def spark_session() -> Any:
-    """The active session; else a new one, by SPARK_REMOTE or SPARK_MASTER, or in this process."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about versions of libraries that are not used here
-        try:
-            from pyspark.errors import PySparkException  # noqa: PLC0415 (an extra)
-            from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
-        except ImportError as error:
-            raise MissingExtraError.naming("A table of Spark", "spark") from error
-        active = SparkSession.getActiveSession()
-        if active is not None:
-            return active
-        try:
-            with without_output():
-                return _configured(SparkSession.builder).getOrCreate()
-        except PySparkException as error:
-            raise _not_started(error) from None
+    """The session of the program; else a new one, as Spark is configured.
 
-
-def _configured(builder: Any) -> Any:
-    master = os.environ.get("SPARK_MASTER") or "local[*]"
-    options = {"spark.ui.showConsoleProgress": "false"}
-    if master.startswith("local"):  # nobody else uses it: no web page, no folder in the working folder
-        folder = tempfile.mkdtemp(prefix="armnesia-spark-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        options |= {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": folder}
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    return builder.master(master).appName("armnesia")
-
-
-def _not_started(error: Any) -> Exception:
-    condition = _condition(error)
-    if condition == "JAVA_GATEWAY_EXITED":
-        return MissingExtraError(
-            "A table of Spark needs Java 17 or newer, which did not start: install it, such as Debian's"
-            " openjdk-17-jre-headless, and set JAVA_HOME if it is not on the PATH"
-        )
-    return InvalidInputError(f"Spark did not start ({condition}): is SPARK_MASTER right?")
-
-
-@contextmanager
-def without_output() -> Iterator[None]:
-    """Start Java without the terminal: it inherits the two streams, and writes to them as long as it runs."""
-    kept = [os.dup(number) for number in (1, 2)]
-    with tempfile.TemporaryFile() as nowhere:
-        try:
-            for number in (1, 2):
-                os.dup2(nowhere.fileno(), number)
-            yield
-        finally:
-            for number, before in zip((1, 2), kept, strict=True):
-                os.dup2(before, number)
-                os.close(before)
+    Labels are written by armnesia on Spark's workers: those of a new session have this Python.
+    """
+    with MissingExtraError.unless_installed("A table of Spark", "spark"):
+        from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with _in_words("spark"):
+        return SparkSession.builder.getOrCreate()

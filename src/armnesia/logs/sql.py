@@ -10,10 +10,12 @@ from armnesia.core.identifiers import LARGEST_EXACT, PLAIN, SHORT_FLOATS_EXACT_B
 from armnesia.core.units import UNIT
 from armnesia.logs import refusals
 from armnesia.logs.conditions import Condition
-from armnesia.logs.values import NUMBER, is_unicode
+from armnesia.logs.values import is_unicode
 
 NUMERIC = "NUMERIC"
 """Of a number without a fixed precision, which comes as text: DuckDB would make a float of it."""
+ADDRESS = "INET"
+"""Of a network address of PostgreSQL, which comes as text."""
 _NOTHING = '"NULL"'  # the type of a Parquet column without any value
 _FLOATS = {"FLOAT", "DOUBLE"}
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
@@ -24,7 +26,7 @@ _MOMENTS = {
     "TIMESTAMPTZ_NS": "make_timestamp_ns(epoch_ns({}))",
 }
 """The types of times with a date and a zone, and the same moment in UTC."""
-_LABELS = _NUMBERS | {"VARCHAR", "ENUM", "DATE", "UUID", "BLOB", "TIME", "TIME_NS", "TIME WITH TIME ZONE"}
+_LABELS = _NUMBERS | {"VARCHAR", "ENUM", "DATE", "UUID", "BLOB", ADDRESS}
 _LABELS |= {*_MOMENTS, "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _READABLE = {
     **dict.fromkeys(INTEGERS, "0|-?[1-9][0-9]*"),
@@ -72,15 +74,12 @@ class Column:
 
     sql: str
     full_type: str
-    is_text: bool = False
-    """Whether it has text for values of every type, as in CSV files and names of folders."""
-    misleads: bool = False
-    """Whether DuckDB would leave rows out by the bounds of a file, because it takes another order."""
     fault: InvalidLogError | None = None
     """Why it cannot be read."""
 
     half_even: ClassVar[str] = "round_even({}, 0)"
     """A float as the nearest whole float, ties to even."""
+    number_of_text: ClassVar[str] = "TRY_CAST({} AS DOUBLE)"
     is_finite: ClassVar[str] = "isfinite({})"
     total: ClassVar[str] = "sum({})"
     """The exact sum of integers: DuckDB adds those of 64 bits up in 128."""
@@ -113,19 +112,18 @@ class Column:
         """Refuse what cannot be read, and a type that cannot hold rewards, or labels."""
         if self.fault is not None:
             raise InvalidLogError(str(self.fault))  # a new one each time: threads share the column
+        if role == "reward" and self.type not in _NUMBERS | {"VARCHAR"}:
+            raise InvalidLogError(f"{what} must hold numbers; it holds {self.type}")
         if role != "reward" and self.type not in _LABELS:
             raise InvalidLogError(
                 f"{what} must hold single values, such as text or numbers; it holds {self.type}"
             )
-        if role == "reward" and not self.is_text and self.type not in _NUMBERS:
-            remedy = f": {refusals.AS_NUMBERS}" if self.type == "VARCHAR" else ""
-            raise InvalidLogError(f"{what} must hold numbers; it holds {self.type}{remedy}")
 
     def text(self) -> str:
         """The text that `label_text` writes; NULL where the value is missing."""
         plain, type_ = f"CAST({self.sql} AS VARCHAR)", self.type
-        if type_ == "VARCHAR":  # a copy of a text has no bounds that could mislead
-            return f"{self.sql} || ''" if self.misleads else self.sql
+        if type_ == "VARCHAR":
+            return self.sql
         if type_ == "BOOLEAN":
             return f"CASE WHEN {self.sql} THEN 'True' WHEN NOT {self.sql} THEN 'False' END"
         if type_ in _FLOATS:
@@ -144,50 +142,38 @@ class Column:
         if type_ in _MOMENTS:  # not DuckDB's own text, which is in the zone of the machine
             moment = f"CAST({_MOMENTS[type_].format(self.sql)} AS VARCHAR)"
             plain = f"coalesce({moment} || '+00:00', {plain})"  # infinity is no moment
-        elif type_ == "TIME WITH TIME ZONE":  # DuckDB writes a whole hour of the zone without minutes
-            plain = f"regexp_replace({plain}, '([+-][0-9][0-9])$', '\\1:00')"
         return plain
 
-    def reward(self) -> str:
-        """The reward as a float; NULL where it is no number."""
-        if self.is_text:
-            number = f"TRY_CAST({self.sql} AS DOUBLE)"
-            return f"CASE lower({self.sql}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {number} END"
+    def is_wrong(self) -> str:
+        """Whether a value can name nobody: a float that may stand for several integers."""
+        bound = {"FLOAT": SHORT_FLOATS_EXACT_BELOW, "DOUBLE": LARGEST_EXACT}.get(self.type)
+        is_large = f"{self.is_finite.format(self.sql)} AND abs({self.sql}) >= {bound}"
+        return f"coalesce({is_large}, false)" if bound else "false"
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether every value is a number, or missing."""
+        return self.type in _NUMBERS
+
+    def number(self) -> str:
+        """The number that a value reads as, whatever its type, as a float; NULL where it is none."""
         if self.type in _WIDE_NUMBERS:  # text is rounded correctly whatever the number of digits
             return f"CAST(CAST({self.sql} AS VARCHAR) AS DOUBLE)"
-        return f"CAST({self.sql} AS DOUBLE)"
+        if self.holds_numbers:
+            return f"CAST({self.sql} AS DOUBLE)"
+        text = self.text()
+        number = self.number_of_text.format(text)
+        return f"CASE lower({text}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {number} END"
 
     def units(self, reward_range: tuple[float, float]) -> str:
         """The reward in units, as `core.units.to_units`; NULL where it is no number of the range."""
         low, high = (f"CAST('{bound!r}' AS DOUBLE)" for bound in map(float, reward_range))
-        share = f"({self.reward()})"
+        share = f"({self.number()})"
         within = f"{share} BETWEEN {low} AND {high}"
         if reward_range != (0, 1):  # where the next line would change nothing, and take a tenth of the time
             share = f"({share} - {low}) / ({high} - {low})"
         scaled = self.half_even.format(f"{share} * {float(UNIT)!r}::DOUBLE")
         return f"CASE WHEN {within} THEN CAST({scaled} AS BIGINT) END"
-
-    @property
-    def holds_numbers(self) -> bool:
-        """Whether every value is a number, or missing."""
-        return not self.is_text and self.type in _NUMBERS
-
-    def number(self) -> str:
-        """The number that a value reads as, whatever its type; NULL where it is missing or no number."""
-        if self.holds_numbers:
-            return self.reward()
-        text = self.text()
-        number = f"CASE WHEN {self._is_numeral()} THEN TRY_CAST({text} AS DOUBLE) END"
-        return f"CASE lower({text}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {number} END"
-
-    def is_no_number(self) -> str:
-        """Whether a value is there and does not read as a number."""
-        if self.holds_numbers:
-            return "false"
-        return f"coalesce(NOT ({self._is_numeral()} OR lower({self.text()}) IN ('true', 'false')), false)"
-
-    def _is_numeral(self) -> str:
-        return self.matches.format(self.text(), NUMBER)
 
     def holds(self, condition: Condition, parameter: str) -> str:
         """Whether a value satisfies a condition, whose values are given as a list in a parameter.
@@ -217,11 +203,10 @@ class Column:
         ('who IN (SELECT unnest($names))', ['ann', 'bob'])
         """
         wanted = sorted(text for text in texts if is_unicode(text))
-        compared, type_ = self.text(), None
-        if (type_ := self.type if self.type in _READABLE else None) and not self.misleads:
-            compared = self.sql
-            wanted = [text for text in wanted if re.fullmatch(_READABLE[type_], text)]
-        cast = f"TRY_CAST({{}} AS {type_})" if compared == self.sql and type_ else "{}"
+        compared, cast = self.text(), "{}"
+        if self.type in _READABLE:
+            compared, cast = self.sql, f"TRY_CAST({{}} AS {self.type})"
+            wanted = [text for text in wanted if re.fullmatch(_READABLE[self.type], text)]
         if not wanted:
             return "false", []
         if len(wanted) == 1:
@@ -231,12 +216,6 @@ class Column:
     def is_in(self, parameter: str) -> str:
         """Whether the expression, a text, is one of a list."""
         return f"{self.sql} IN ({self.each_of.format(parameter)})"
-
-    def propensity(self) -> str:
-        """The value as a float; NULL where it is no finite number."""
-        if not self.is_text and self.type not in _NUMBERS:
-            return "CAST(NULL AS DOUBLE)"
-        return f"CASE WHEN {self.is_finite.format(self.reward())} THEN {self.reward()} END"
 
 
 def by_name(names: Sequence[str], columns: Iterable[Column]) -> dict[str, Column]:
@@ -299,19 +278,18 @@ class NameColumn(Column):
         """Whether a value names nobody in a vault whose people are named by integers, and yet is there."""
         text, type_ = self.stored.text(), self.stored.type
         if self.user_type is not UserType.INTEGER or type_ in INTEGERS:
-            return "false"
+            return self.stored.is_wrong()
         if type_ in _TEXTS:
             is_none = f"{_trimmed(text)} <> '' AND {self._rewritten()} IS NULL"
             return f"coalesce(NOT {self.is_plain()} AND {is_none}, false)"
-        # From here on floats of 32 bits skip integers; those of 64 bits have a point or an exponent there.
-        exact = f"abs({self.stored.sql}) < {SHORT_FLOATS_EXACT_BELOW}" if type_ == "FLOAT" else "true"
-        return f"coalesce(NOT ({self.stored.matches.format(text, '-?[0-9]+')} AND {exact}), false)"
+        is_integer = self.stored.matches.format(text, "-?[0-9]+")
+        return f"coalesce(NOT {is_integer} OR {self.stored.is_wrong()}, false)"
 
     def among(self, parameter: str, texts: Collection[str]) -> tuple[str, list[str]]:
         """Whether the name is one of these, in SQL, and the parameter."""
         condition, wanted = self.stored.among(parameter, texts)
         if self.stored.type in _TEXTS:
-            rewritten = replace(self.stored, sql=self._rewritten(), full_type="VARCHAR", misleads=False)
+            rewritten = replace(self.stored, sql=self._rewritten(), full_type="VARCHAR")
             others, _ = rewritten.among(parameter, texts)
             condition = f"({condition} OR (NOT {self.is_plain()} AND {others}))"
         return condition, wanted
@@ -322,24 +300,6 @@ class NameColumn(Column):
             return "true"
         text = self.stored.text()
         return f"({self.stored.matches.format(text, PLAIN[UserType.INTEGER])} AND length({text}) < 39)"
-
-    def looks_like_float(self) -> str:
-        """Whether a value looks like an integer that became a float; see `looks_like_float` of the core."""
-        if self.stored.type in INTEGERS:
-            return "false"
-        text = self.stored.text()
-        pattern = "-?[0-9]+[.]0*|-?[0-9]([.][0-9]+)?e[+][0-9]+"
-        return (
-            f"((contains({text}, '.') OR contains({text}, '+'))"
-            f" AND {self.stored.matches.format(text, pattern)})"
-        )
-
-    def has_blanks(self) -> str:
-        """Whether a text has blanks around it."""
-        if self.stored.type not in _TEXTS:
-            return "false"
-        text = self.stored.text()
-        return f"(NOT {self.is_plain()} AND {_trimmed(text)} <> {text})"
 
 
 def _trimmed(text: str) -> str:

@@ -5,8 +5,7 @@ mean what `sql.Column` says of them; Spark has a column of its own.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from armnesia.core.identifiers import UserType
@@ -14,46 +13,10 @@ from armnesia.core.units import UNIT
 from armnesia.logs.conditions import Condition
 from armnesia.logs.engine import Connection
 from armnesia.logs.keys import KeyColumn
-from armnesia.logs.sql import Column, NameColumn
+from armnesia.logs.sql import INTEGERS, Column, NameColumn
 
 _SHOWN = 200
 """How many characters of a wrong value a message can show."""
-
-
-@dataclass(frozen=True)
-class Relation:
-    """The rows of a source as a table in SQL, with typed columns that are named by their roles.
-
-    These are action, reward, user, id, key_0, key_1, …, where_0, …, and those of `whole_rows`, other_0, ….
-    """
-
-    table: str
-    columns: Mapping[str, Column]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    def several(self, role: str) -> list[Column]:
-        """The columns of a numbered role, in order."""
-        return [column for name, column in self.columns.items() if name.startswith(f"{role}_")]
-
-    def is_wrong_name(self) -> str:
-        """Whether a row has a user who cannot be one of the vault's, in SQL."""
-        users = self.columns.get("user")
-        return users.is_wrong() if isinstance(users, NameColumn) else "false"
-
-    def units(self, reward_range: tuple[float, float]) -> str:
-        """The reward in units; NULL where a row cannot be counted, for its reward or its user."""
-        wrong, units = self.is_wrong_name(), self.columns["reward"].units(reward_range)
-        return units if wrong == "false" else f"CASE WHEN NOT {wrong} THEN {units} END"
-
-    def among(self, chosen: "Chosen | None") -> tuple[str, dict[str, list[str]]]:
-        """Whether a row is one of those chosen, in SQL, and its parameters."""
-        conditions, parameters = [], {}
-        for role, texts in (("user", chosen.users), ("id", chosen.ids)) if chosen else ():
-            if texts:
-                name = f"chosen_{role}s"
-                condition, parameters[name] = self.columns[role].among(name, texts)
-                conditions.append(condition)
-        return f"({' OR '.join(conditions) or 'false'})", parameters
 
 
 class Tally(NamedTuple):
@@ -79,37 +42,46 @@ class Tally(NamedTuple):
         return not self.products
 
 
-class Wrong(Enum):
-    """What can be wrong with the value of a column."""
-
-    MISSING = "missing"
-    UNDECLARED = "among given texts, which are not declared"
-    NO_NUMBER = "there, and no number"
-    NOT_FINITE = "missing, NaN or infinite"
-    OUTSIDE = "outside the reward range"
-    NO_NAME = "no name of the type that the vault's people have"
-
-
 class Chosen(NamedTuple):
     """Rows of these users, or with these ids, by their texts in the source."""
 
     users: Collection[str] = ()
     ids: Collection[str] = ()
 
+    def by_role(self) -> dict[str, Collection[str]]:
+        """Those that there are, by the role of the column that names them."""
+        return {role: names for role, names in zip(("user", "id"), self, strict=True) if names}
 
+
+@dataclass(frozen=True)
 class Reading:
-    """One reading of a source: its relation, and the connection that runs statements over it."""
+    """One reading of a source: its rows as a table in SQL, and the connection that runs statements over it.
 
-    def __init__(
-        self,
-        connection: Connection,
-        relation: Relation,
-        where: Sequence[Condition],
-        keys: Sequence[KeyColumn],
-        position: str,
-    ) -> None:
-        self._connection, self.relation = connection, relation
-        self._where, self._key_columns, self._position = where, keys, position
+    Columns have types, and are named by their roles: action, reward, user, id, key_0, key_1, …, where_0, …,
+    and those of `whole_rows`, other_0, ….
+    """
+
+    connection: Connection
+    table: str
+    columns: Mapping[str, Column]
+    parameters: dict[str, Any]
+    where: Sequence[Condition] = ()
+    keys: Sequence[KeyColumn] = ()
+    position: str = "row_number() OVER ()"
+    """The position of a row in SQL, from 1."""
+
+    def several(self, role: str) -> list[Column]:
+        """The columns of a numbered role, in order."""
+        return [column for name, column in self.columns.items() if name.startswith(f"{role}_")]
+
+    def among(self, chosen: Chosen) -> tuple[str, dict[str, Any]]:
+        """Whether a row is one of those chosen, in SQL, and the parameters of a statement with it."""
+        conditions, parameters = [], dict(self.parameters)
+        for role, texts in chosen.by_role().items():
+            name = f"chosen_{role}s"
+            condition, parameters[name] = self.columns[role].among(name, texts)
+            conditions.append(condition)
+        return f"({' OR '.join(conditions) or 'false'})", parameters
 
     def tallies(
         self,
@@ -124,16 +96,15 @@ class Reading:
 
         Chosen rows are told apart by the roles `by`, "user" or "id"; without a choice, all rows are.
         """
-        columns = self.relation.columns
-        is_chosen, parameters = self.relation.among(chosen)
-        total = columns["action"].total
+        columns, total = self.columns, self.columns["action"].total
+        is_chosen, parameters = self.among(chosen or Chosen())
         groups = {"g_action": columns["action"], **self._keys()}
         for role in by:
             one = columns[role]
             groups[f"g_{role}"] = one.named(f"CASE WHEN {is_chosen} THEN {one.sql} END") if others else one
         if others:
             groups["g_chosen"] = Column(f"coalesce({is_chosen}, false)", "BOOLEAN")
-        table, kept = self.relation.table, self._kept()
+        table, kept = self.table, self.kept()
         if positions:
             table, kept = f"({self._with_positions()})", "position IN (SELECT unnest($positions))"
         if chosen is not None and not others:
@@ -142,15 +113,15 @@ class Reading:
         names = ", ".join(groups)
         texts = [each.named(name).text() for name, each in groups.items() if name != "g_chosen"]
         texts.append("g_chosen" if others else "true")
-        found = self._connection.rows(
+        found = self.connection.rows(
             f"SELECT {', '.join(texts)}, n, units, valid, products FROM ("
             f"SELECT {names}, count(*) AS n, {total.format('units')} AS units, count(units) AS valid,"
             f" {total.format(f'units * ({UNIT} - units)')} AS products FROM ("
-            f"SELECT {valued}, {self.relation.units(reward_range)} AS units FROM {table} WHERE {kept}"
+            f"SELECT {valued}, {self._units(reward_range)} AS units FROM {table} WHERE {kept}"
             f") AS valued GROUP BY {names}) AS added",
-            {**self._parameters(), **parameters, "positions": list(positions)},
+            {**parameters, "positions": list(positions)},
         )
-        tallies, n_keys = [], len(self._key_columns)
+        tallies, n_keys = [], len(self.keys)
         for action, *rest in found:
             labels = dict(zip(by, rest[n_keys:], strict=False))
             is_asked_for, *sums = rest[n_keys + len(by) :]
@@ -160,12 +131,12 @@ class Reading:
 
     def labels(self, role: str, among: Collection[str] | None = None) -> Iterator[list[str]]:
         """The distinct texts of a role, or those of some texts that it has, in pieces; one may come twice."""
-        column = self.relation.columns[role]
-        distinct = f"SELECT DISTINCT {column.sql} AS v FROM {self.relation.table} WHERE {self._kept()}"
+        column = self.columns[role]
+        distinct = f"SELECT DISTINCT {column.sql} AS v FROM {self.table} WHERE {self.kept()}"
         texts = f"SELECT {column.named('v').text()} AS label FROM ({distinct}) AS found"
         wanted = "true" if among is None else column.named("label").is_in("labels")
         sql = f"SELECT label FROM ({texts}) AS texts WHERE label IS NOT NULL AND {wanted}"
-        for piece in self._connection.stream(sql, {**self._parameters(), "labels": sorted(among or ())}):
+        for piece in self.connection.stream(sql, {**self.parameters, "labels": sorted(among or ())}):
             yield [label for (label,) in piece]
 
     def rows(self, reward_range: tuple[float, float]) -> Iterator[list[tuple[Any, ...]]]:
@@ -174,149 +145,120 @@ class Reading:
         Of a source with ids, or whose other columns are read, equal rows are one, with their number at the
         end; its position is the first. Such rows come by their positions.
         """
-        columns = self.relation.columns
-        none = Column("NULL", "VARCHAR")
-        labels = [columns.get(role, none) for role in ("user", "id")]
-        keys = [each.text() for each in self._keys().values()]
-        texts = [
-            columns["action"].text(),
-            self.relation.units(reward_range),
-            *(each.text() for each in labels),
-            *keys,
-        ]
-        others = [_told(each) for each in self.relation.several("other")]
+        labels = [self.columns.get(role, Column("NULL", "VARCHAR")) for role in ("user", "id")]
+        texts = [each.text() for each in (self.columns["action"], *labels, *self._keys().values())]
+        texts.insert(1, self._units(reward_range))
+        others = [_told(each) for each in self.several("other")]
         if others:  # each text with its length, so that they can be joined
             sized = (f"coalesce(length({text}) || ':' || {text}, '-')" for text in others)
             texts.append(f"concat({', '.join(sized)})")
         named = ", ".join(f"{text} AS r{place}" for place, text in enumerate(texts))
-        sql = f"SELECT position, {named} FROM ({self._with_positions()}) AS log WHERE {self._kept()}"
-        if others or "id" in columns:
+        sql = f"SELECT position, {named} FROM ({self._with_positions()}) AS log WHERE {self.kept()}"
+        if others or "id" in self.columns:
             names = ", ".join(f"r{place}" for place in range(len(texts)))
             grouped = f"SELECT min(position) AS place, {names}, count(*) FROM ({sql}) AS log GROUP BY {names}"
             sql = f"{grouped} ORDER BY place"
-        yield from self._connection.stream(sql, self._parameters())
+        yield from self.connection.stream(sql, self.parameters)
 
     def first(
-        self,
-        value: str,
-        condition: str,
-        n_conditions: int | None = None,
-        **parameters: Any,
+        self, value: str, condition: str, n_conditions: int | None = None, **parameters: Any
     ) -> list[tuple[int, Any]]:
         """The first rows that satisfy a condition, and a value of each."""
         sql = (
             f"SELECT position, {value} FROM ({self._with_positions()}) AS log"
-            f" WHERE {self._kept(n_conditions)} AND {condition} ORDER BY position LIMIT 4"
+            f" WHERE {self.kept(n_conditions)} AND {condition} ORDER BY position LIMIT 4"
         )
-        found = self._connection.rows(sql, {**self._parameters(), **parameters})
+        found = self.connection.rows(sql, {**self.parameters, **parameters})
         return [(int(position), each) for position, each in found]
 
     def first_wrong(
-        self, role: str, fault: Wrong, reward_range: tuple[float, float], texts: Collection[str] = ()
+        self, role: str, texts: Collection[str] = (), reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> list[tuple[int, Any]]:
-        """The first rows with a fault in a column, and the value there."""
-        column = self.relation.columns[role]
-        text, number = column.text(), column.reward()
-        shown, condition = {
-            Wrong.MISSING: ("NULL", f"{text} IS NULL"),
-            Wrong.UNDECLARED: (f"left({text}, {_SHOWN})", column.named(text).is_in("undeclared")),
-            Wrong.NO_NUMBER: (f"left({text}, {_SHOWN})", f"{text} IS NOT NULL AND {number} IS NULL"),
-            Wrong.NOT_FINITE: (number, f"({number} IS NULL OR NOT {column.is_finite.format(number)})"),
-            Wrong.OUTSIDE: (number, f"{column.units(reward_range)} IS NULL"),
-            Wrong.NO_NAME: ("'a name'", self.relation.is_wrong_name()),
-        }[fault]
-        return self.first(shown, condition, undeclared=list(texts))
+        """The first rows without a label, or with one of these, or with no reward; and the value there."""
+        column = self.columns[role]
+        label = self._keys().get(f"g_{role}", column)
+        wrong = column.named(label.text()).is_in("texts") if texts else f"{label.text()} IS NULL"
+        if role == "reward":
+            wrong = f"{column.units(reward_range)} IS NULL"
+        is_number = column.holds_numbers and (role == "reward" or label is not column)
+        shown = column.number() if is_number else f"left({column.text()}, {_SHOWN})"
+        return self.first(shown, wrong, texts=list(texts))
+
+    def wrong_names(self, role: str) -> list[tuple[int, Any]]:
+        """The first rows with a user, or an id, that cannot be one."""
+        return self.first("'a name'", self.columns[role].is_wrong()) if role in self.columns else []
+
+    def type_of(self, role: str) -> str:
+        """What a column holds: "integer", "boolean" or "other"."""
+        type_ = self.columns[role].type
+        return "integer" if type_ in INTEGERS else "boolean" if type_ == "BOOLEAN" else "other"
 
     def user_type(self) -> UserType | None:
         """INTEGER if all users are integers as usually written, TEXT if not; None if there are none."""
-        if "user" not in self.relation.columns:
+        if "user" not in self.columns:
             return None
-        users = NameColumn.of(self.relation.columns["user"], UserType.TEXT)
-        is_integer = f"SELECT bool_and({users.is_usual_integer()}) FROM {self.relation.table}"
-        sql = f"{is_integer} WHERE {self._kept()} AND {users.text()} IS NOT NULL"
-        ((found,),) = self._connection.rows(sql, self._parameters())
+        users = NameColumn.of(self.columns["user"], UserType.TEXT)
+        is_integer = f"SELECT bool_and({users.is_usual_integer()}) FROM {self.table}"
+        sql = f"{is_integer} WHERE {self.kept()} AND {users.text()} IS NOT NULL"
+        ((found,),) = self.connection.rows(sql, self.parameters)
         return None if found is None else UserType.INTEGER if found else UserType.TEXT
 
-    def odd_names(self) -> tuple[int | None, int | None]:
-        """The first row whose user looks like a float, and the first whose user has blanks around it."""
-        users = self.relation.columns.get("user")
-        if not isinstance(users, NameColumn) or users.user_type is UserType.INTEGER:
-            return None, None
-        odd = [users.looks_like_float(), users.has_blanks()]
-        some = ", ".join(f"coalesce(bool_or({each}), false)" for each in odd)
-        sql = f"SELECT {some} FROM {self.relation.table} WHERE {self._kept()}"
-        (found,) = self._connection.rows(sql, self._parameters())
-        looks_like_float, has_blanks = (
-            self.first("NULL", each)[0][0] if is_there else None
-            for each, is_there in zip(odd, found, strict=True)
+    def contradicting_id(self, reward_range: tuple[float, float] = (0.0, 1.0)) -> int | None:
+        """The first row whose id another row has, with another action, reward, user or key."""
+        labels = [self.columns[role] for role in ("action", "user") if role in self.columns]
+        texts = [each.text() for each in (*labels, *self._keys().values())]
+        told = f"({', '.join([self._units(reward_range), *texts])})"
+        found = self.connection.rows(
+            f"SELECT min(position) FROM (SELECT position, {self.columns['id'].text()} AS own, {told} AS told"
+            f" FROM ({self._with_positions()}) AS log WHERE {self.kept()}) AS log GROUP BY own"
+            " HAVING min(told) IS DISTINCT FROM max(told) ORDER BY 1 LIMIT 1",
+            self.parameters,
         )
-        return looks_like_float, has_blanks
-
-    def contradicting_ids(self, reward_range: tuple[float, float] = (0.0, 1.0)) -> tuple[int, int] | None:
-        """The first row that has the id of an earlier one and another action, reward, user or key.
-
-        Both positions, that of the earlier row first.
-        """
-        columns, kept = self.relation.columns, self._kept()
-        users = [columns["user"].text()] if "user" in columns else []
-        keys = [each.text() for each in self._keys().values()]
-        told = ", ".join([columns["action"].text(), self.relation.units(reward_range), *users, *keys])
-        own_id = columns["id"].text()
-        repeated = f"SELECT {own_id} FROM {self.relation.table} WHERE {kept} GROUP BY ALL HAVING count(*) > 1"
-        rows = (
-            f"SELECT position, {own_id} AS own_id, ({told}) AS told"
-            f" FROM ({self._with_positions()}) AS log WHERE {kept} AND {own_id} IN ({repeated})"
-        )
-        in_order = "OVER (PARTITION BY own_id ORDER BY position)"
-        sql = (
-            f"SELECT earlier, position FROM (SELECT *, first_value(position) {in_order} AS earlier,"
-            f" told IS DISTINCT FROM first_value(told) {in_order} AS differs FROM ({rows}) AS log) AS log"
-            " WHERE differs ORDER BY position LIMIT 1"
-        )
-        found = self._connection.rows(sql, self._parameters())
-        return (int(found[0][0]), int(found[0][1])) if found else None
+        return int(found[0][0]) if found else None
 
     def check_conditions(self) -> None:
         """Refuse a value that is compared with a number and is none; a condition sees what others left."""
         for place, (condition, column) in enumerate(self._conditions()):
             if condition.compares_numbers and not column.holds_numbers:
-                offences = self.first(column.text(), column.is_no_number(), n_conditions=place)
+                is_none = f"{column.text()} IS NOT NULL AND {column.number()} IS NULL"
+                offences = self.first(column.text(), is_none, n_conditions=place)
                 if offences:
                     raise condition.no_numbers(offences)
 
-    def ranges(self, column: Column) -> list[tuple[float | None, float | None]]:
-        """The lowest and the highest number of a column, for each action and key."""
-        groups = ", ".join(
-            [self.relation.columns["action"].sql, *(each.sql for each in self._keys().values())]
-        )
-        value = column.propensity()
-        rows = f"{self.relation.table} WHERE {self._kept()}"
-        sql = f"SELECT min({value}), max({value}) FROM {rows} GROUP BY {groups}"
-        return [(low, high) for low, high in self._connection.rows(sql, self._parameters())]
+    def ranges(self, role: str) -> list[tuple[float, float]]:
+        """The lowest and the highest number of a column, for each action and key that has any."""
+        column = self.columns[role]
+        groups = ", ".join(each.sql for each in (self.columns["action"], *self._keys().values()))
+        number = f"CASE WHEN {column.is_finite.format(column.number())} THEN {column.number()} END"
+        rows = f"{self.table} WHERE {self.kept()}"
+        sql = f"SELECT min({number}), max({number}) FROM {rows} GROUP BY {groups} HAVING count({number}) > 0"
+        return [(low, high) for low, high in self.connection.rows(sql, self.parameters)]
+
+    def _units(self, reward_range: tuple[float, float]) -> str:
+        """The reward in units; NULL where a row cannot be counted, for its reward, user or id."""
+        units, named = self.columns["reward"].units(reward_range), self.columns.keys() & {"user", "id"}
+        wrong = sorted({self.columns[role].is_wrong() for role in named} - {"false"})
+        return f"CASE WHEN NOT ({' OR '.join(wrong)}) THEN {units} END" if wrong else units
 
     def _keys(self) -> dict[str, Column]:
         """The key columns: values, or the interval that a number lies in."""
-        pairs = zip(self._key_columns, self.relation.several("key"), strict=True)
+        pairs = zip(self.keys, self.several("key"), strict=True)
         return {
-            f"g_key_{place}": Column(key.interval_sql(each.reward()), "VARCHAR") if key.edges else each
+            f"g_key_{place}": Column(key.interval_sql(each.number()), "VARCHAR") if key.edges else each
             for place, (key, each) in enumerate(pairs)
         }
 
     def _conditions(self) -> list[tuple[Condition, Column]]:
-        return list(zip(self._where, self.relation.several("where"), strict=True))
+        return list(zip(self.where, self.several("where"), strict=True))
 
-    def _kept(self, number: int | None = None) -> str:
+    def kept(self, number: int | None = None) -> str:
         """Whether a row satisfies the conditions, or so many of them."""
         pairs = enumerate(self._conditions()[:number])
         held = [column.holds(each, f"where_{place}") for place, (each, column) in pairs]
         return " AND ".join(held) or "true"
 
     def _with_positions(self) -> str:
-        return f"SELECT *, {self._position} AS position FROM {self.relation.table}"
-
-    def _parameters(self) -> dict[str, Any]:
-        compared = {f"where_{place}": list(each.values) for place, each in enumerate(self._where)}
-        return {**self.relation.parameters, **compared}
+        return f"SELECT *, {self.position} AS position FROM {self.table}"
 
 
 def _told(column: Column) -> str:

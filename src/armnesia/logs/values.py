@@ -4,9 +4,8 @@ The same value has the same text in every kind of source. `sql.py` has these rul
 tests compare the two, type by type.
 """
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -16,11 +15,7 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import LARGEST_EXACT
 
 LONGEST_TEXT = 1 << 16
-"""The most bytes of a name that a vault takes, and of a text that a condition compares with."""
-NUMERAL = "([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?"
-NUMBER = f" *[+-]?({NUMERAL}|inf|infinity|nan) *"
-"""The texts that read as a number, in regular expressions of all engines, in any case of letters."""
-_NUMBER = re.compile(NUMBER, re.IGNORECASE | re.ASCII)
+"""The most bytes of a name that a vault takes."""
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
 _BYTE_TEXTS = [
     chr(byte) if 32 <= byte < 127 and chr(byte) not in "\"'\\" else f"\\x{byte:02X}" for byte in range(256)
@@ -48,15 +43,15 @@ def label_text(value: Any) -> str | None:
     It is `str(value)`, with five exceptions. A whole number has no decimal point: a column of integers with
     a missing value becomes a column of floats in pandas, and user 7 must not become user 7.0. Decimals have
     no zeros at the end, which depend on the column's type, and no exponent. Times have as many digits as they
-    need, and times with a date and a zone are in UTC. Bytes are text where they are printable ASCII, and
+    need, and those with a zone are in UTC. Bytes are text where they are printable ASCII, and
     hexadecimal otherwise, as in DuckDB.
 
     >>> label_text("007"), label_text(7), label_text(7.0), label_text(7.5), label_text(True)
     ('007', '7', '7', '7.5', 'True')
     >>> label_text(Decimal("1.50")), label_text(Decimal("-0.0"))
     ('1.5', '0')
-    >>> label_text(time(23, 59, 59, 500_000)), label_text(b"ann"), label_text(float("nan"))
-    ('23:59:59.5', 'ann', None)
+    >>> label_text(datetime(2026, 3, 1, 23, 59, 59, 500_000)), label_text(b"ann"), label_text(float("nan"))
+    ('2026-03-01 23:59:59.5', 'ann', None)
     """
     if type(value) is str or type(value) is int:  # nearly always
         try:
@@ -78,11 +73,6 @@ def label_text(value: Any) -> str | None:
             zone = "" if plain.tzinfo is None else "+00:00"
             local = plain if plain.tzinfo is None else plain.astimezone(UTC).replace(tzinfo=None)
             text = _without_zeros(str(local)) + zone
-        case time():
-            clock = str(plain.replace(tzinfo=None))  # without a date it cannot go to UTC
-            text = _without_zeros(clock) + str(plain).removeprefix(clock)
-        case timedelta():  # the text of a subclass, such as pandas', differs
-            text = str(timedelta(plain.days, plain.seconds, plain.microseconds))
         case bytes() | bytearray() | memoryview():
             text = "".join(map(_BYTE_TEXTS.__getitem__, bytes(plain)))
         case _:
@@ -105,8 +95,12 @@ def number_of(value: Any) -> float | None:
     text = label_text(plain)
     if text is None:
         return float("nan")
-    found = TRUE_OR_FALSE.get(text.lower())
-    return found if found is not None or not _NUMBER.fullmatch(text) else float(text)
+    if text.lower() in TRUE_OR_FALSE:
+        return TRUE_OR_FALSE[text.lower()]
+    try:
+        return float(text.encode("ascii"))
+    except ValueError:  # which that of text beyond ASCII is, too
+        return None
 
 
 def plain_times(values: Any) -> Any:
@@ -143,19 +137,6 @@ def python_values(column: Any, what: str) -> list[Any]:
     if not isinstance(values, list):
         raise InvalidInputError(f"{what} must be an array or a list, with one value per row; got {column!r}")
     return values
-
-
-def sorted_if_comparable(labels: Iterable[Any]) -> list[Any]:
-    """Sort labels, or leave them in order of appearance if they cannot be compared.
-
-    >>> sorted_if_comparable([3, 1]), sorted_if_comparable([3, "A"])
-    ([1, 3], [3, 'A'])
-    """
-    found = list(labels)
-    try:
-        return sorted(found)
-    except TypeError:
-        return found
 
 
 def arm_of_text(actions: Sequence[Hashable]) -> dict[str, int]:

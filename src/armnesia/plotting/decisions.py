@@ -7,6 +7,7 @@ import numpy as np
 from armnesia.core.arrays import FloatArray, IntArray
 from armnesia.learners import Decision
 from armnesia.logs import Decisions
+from armnesia.logs.log import in_order
 from armnesia.plotting.style import COLOURS, panel_grid
 
 if TYPE_CHECKING:
@@ -36,15 +37,18 @@ def picture_of_decisions(decisions: Decisions, decision: Decision) -> "Figure":
 
     >>> from armnesia import LCB
     >>> from armnesia.logs import read_log
-    >>> log = read_log(action=["A", "B"] * 4, reward=[1, 0] * 4, columns={"day": [1, 1, 2, 2] * 2},
-    ...     actions=["A", "B"])
+    >>> visits = {"action": ["A", "B"] * 4, "reward": [1, 0] * 4, "day": [1, 1, 2, 2] * 2}
+    >>> log = read_log(visits, actions=["A", "B"])
     >>> decisions = log.by("day")
     >>> figure = picture_of_decisions(decisions, LCB(confidence=0.1).decide(decisions.statistics))
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['1', '2']
     """
     ahead, _ = margins(decision)
-    sides = [decisions.values_of(column) for column in range(len(decisions.columns))]
+    sides = []
+    for at, column in enumerate(decisions.columns):
+        values = in_order([column], {(key[at],) for key in decisions.keys})
+        sides.append([value for (value,) in values])
     if len(sides) == 2 and max(map(len, sides)) <= MOST_CELLS:
         return _grid(decisions, decision, ahead, sides)
     return _bars(decisions, decision, ahead)

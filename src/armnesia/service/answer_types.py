@@ -47,20 +47,21 @@ class DecisionWithArms(Decision):
 
 
 class DeletionSummary(TypedDict):
-    """The main facts of a deletion."""
+    """The main facts of a deletion, as its certificate has them."""
 
-    sequence: int
+    entry: int
     kind: str
-    unlearner: str | None
-    level: str | None
-    budget: dict[str, Any] | None
-    erasure: str
-    searched: bool
-    """Whether all of the vault was searched afterwards, and nothing found."""
-    source: NotRequired[str]
-    """Of an external vault: how far the rows are erased at the sources."""
-    source_steps: NotRequired[str | None]
-    """What is left to do there; None if nothing is."""
+    time: str
+    vault: str
+    organisation: str | None
+    outcome: None
+    """Of no person: this summary is opened for nobody."""
+    level: str
+    budget: dict[str, Any]
+    unlearner: dict[str, Any]
+    released: Any
+    later: list[str]
+    """The kinds of later entries that concern it, such as `compacted` or `erased`."""
 
 
 class TouchedDecision(TypedDict):
@@ -72,13 +73,23 @@ class TouchedDecision(TypedDict):
     served: Any
 
 
-class DeletionDone(DeletionSummary):
+class ForgottenBefore(TypedDict):
+    """Those of a request who were forgotten before, by this entry."""
+
+    entry: int
+    time: str
+    names: list[str]
+
+
+class DeletionDone(TypedDict):
     """What a request did, with its certificate."""
 
     dry_run: Literal[False]
     repeated: bool
+    entry: int
     named: int
     held: int
+    forgotten_before: list[ForgottenBefore]
     records: int
     counts: dict[str, int]
     served_before: Any
@@ -87,15 +98,10 @@ class DeletionDone(DeletionSummary):
     """In a vault with key columns, as `decided_again`."""
     decided_again: NotRequired[int]
     head: str
-    pending_because: str | None
-    erasure_steps: str | None
-    not_searched_because: str | None
-    """None: the service does not search."""
     fallback_because: str | None
     may_be_without_user: bool
-    successors: NotRequired[list[str]]
-    """The ids of the vaults that succeeded this one, if any did: forget there as well."""
-    certificate: dict[str, Any]
+    certificate: "CertificateFile | None"
+    """If the entry is about one name; of several each has its own."""
 
 
 class DeletionPreview(TypedDict):
@@ -109,6 +115,7 @@ class DeletionPreview(TypedDict):
     counts: dict[str, int]
     served_before: Any
     not_held: list[str]
+    forgotten_before: int
     unlearner: str | None
     fallback_because: str | None
     remark: str | None
@@ -130,24 +137,19 @@ class LedgerPage(TypedDict):
 
 
 class LedgerHead(TypedDict):
-    """The head of the ledger."""
+    """The head of the ledger, and the same signed, to be kept elsewhere."""
 
     head: str
+    checkpoint: str
 
 
 class CertificateFile(TypedDict):
     """A certificate as its file has it."""
 
-    body: dict[str, Any]
-    signature: str
-    opening: None
-
-
-class CertificatesToReissue(TypedDict):
-    """Ledger entries whose certificates are to be issued again."""
-
-    head: str
-    to_reissue: list[int]
+    envelope: dict[str, Any]
+    proof: str
+    opening: list[dict[str, Any]]
+    later: list[dict[str, Any]]
 
 
 class RecordsAdded(TypedDict):
@@ -163,12 +165,11 @@ class RecordsAdded(TypedDict):
     id_column: str | None
     actions_fixed: list[Any] | None
     user_type_fixed: str | None
+    without_user: NotRequired[int]
     dry_run: bool
     replaced: int
     decisions: NotRequired[int]
     """In a vault with key columns."""
-    erasure: NotRequired[str]
-    """Where records were replaced."""
 
 
 class Live(TypedDict):
@@ -178,15 +179,11 @@ class Live(TypedDict):
 
 
 class SourceErasure(TypedDict):
-    """How far rows of forgotten people are erased at a source."""
+    """What is to be erased at a source."""
 
-    number: int
-    state: str
-    pending: int
-    entry: int | None
-    remains: list[str]
-    due: str | None
-    purge_pending: bool
+    id: str
+    to_erase: bool
+    to_purge: bool
 
 
 class ErasingRun(TypedDict):
@@ -197,18 +194,14 @@ class ErasingRun(TypedDict):
     state: Literal["running", "done", "failed"]
     ended: str | None
     problem: str | None
-    source: int | None
+    source: str | None
 
 
 class SourceErasures(TypedDict):
-    """How far rows are erased at all sources, what is due there, and the last erasure of the service."""
+    """What is to be erased at all sources, and the last erasure of the service."""
 
     permitted: bool
-    pending: int
-    purges_pending: int
     sources: list[SourceErasure]
-    dropped: list[dict[str, int]]
-    deleted: list[dict[str, Any]] | None
     head: str
     last_run: ErasingRun | None
 
@@ -218,11 +211,9 @@ class SourcesDue(TypedDict):
 
     may_erase: bool
     erasures_due: int
-    """Requests whose rows may still lie at a source."""
+    """Sources where rows of forgotten people may still lie."""
     purges_due: int
     """Sources whose files or earlier versions still hold rows."""
-    purge_from: str | None
-    """From when on their retention allows to purge them all."""
 
 
 class Verified(TypedDict):
@@ -242,12 +233,7 @@ class Health(TypedDict):
     database: str
     keys: str
     """`ok`, `unreadable` if their file is gone or lacks some, or `unknown`."""
-    pin: str
-    """`ok`, `missing`, or `recreated` since the service started: then nobody knows what it said before."""
-    pin_lag: int | None
     ledger_length: int | None
-    pending_erasures: int | None
-    oldest_pending_seconds: float | None
     sources: SourcesDue | None
     """None of a vault that holds its rows."""
     waiting: int

@@ -8,14 +8,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 from starlette.types import Scope
 
 from armnesia import __version__
 from armnesia.core.errors import ArmnesiaError
 from armnesia.service.api import ROUTERS
-from armnesia.service.direct import DirectDeletions
-from armnesia.service.frame import Frame
+from armnesia.service.frame import HEADERS, HSTS, Frame
 from armnesia.service.opendsr.desk import Desk
 from armnesia.service.opendsr.endpoints import router as opendsr_router
 from armnesia.service.opendsr.errors import PREFIX, error_response
@@ -43,20 +43,18 @@ def create_app(
     open_vault: Callable[[], Vault],
     settings: Settings | None = None,
     *,
-    headers: Mapping[str, str] | None = None,
     processor: Processor | None = None,
-    hosts: Collection[str] | None = None,
-    secure_cookies: bool = False,
+    hosts: Collection[str] = ("*",),
+    behind_tls_proxy: bool = False,
 ) -> FastAPI:
     """Make the application over a vault; `open_vault` makes a new connection to it.
 
-    `headers` are added to every answer. With a `processor`, requests of controllers are taken by OpenDSR.
-    `hosts` are the names under which it may be called; without them the server in front has to check that.
-    `secure_cookies`: browsers reach the page by TLS only.
+    With a `processor`, requests of controllers are taken by OpenDSR. `hosts` are the names under which it may
+    be called. `behind_tls_proxy`: browsers reach it by TLS only, and are told to remember that.
 
     >>> app = create_app(lambda: Vault.open("sqlite:///vault.db"))
     >>> sorted(app.openapi()["paths"])[:2]
-    ['/health', '/live']
+    ['/health', '/healthz']
     """
     service = Service(open_vault, settings or Settings())
 
@@ -86,16 +84,16 @@ def create_app(
         app.include_router(opendsr_router)
         app.state.processor, app.state.desk = processor, Desk(service.worker, processor)
         background.append(app.state.desk.run)
-    mount(app, secure_cookies=secure_cookies)
+    mount(app, secure_cookies=behind_tls_proxy)
     _tell_problems(app)
-    app.add_middleware(DirectDeletions, service=service, tell=_answer_to_error)
+    # A page of another site can have its own name point at this machine (DNS rebinding).
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_middleware(  # the last one added is the outermost
         Frame,
         tell=_answer_to,
         metrics=service.metrics,
         body_bytes=service.settings.body_bytes,
-        headers={name.lower(): value for name, value in (headers or {}).items()},
-        hosts=hosts,
+        headers={**HEADERS, **(HSTS if behind_tls_proxy else {})},
     )
     _document(app)
     return app
@@ -106,7 +104,11 @@ def _tell_problems(app: FastAPI) -> None:
     fields: set[str] = set()
 
     async def of_error(request: Request, error: Exception) -> Response:
-        return _answer_to_error(request.scope, error)
+        problem = problem_of(error)
+        cause = error.__cause__ if error is problem else error
+        own = {} if cause is None else described(cause)
+        request.scope["armnesia.problem"] = {"problem": problem.kind, **own}
+        return _answer_to(request.scope, problem)
 
     async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -127,15 +129,6 @@ def _tell_problems(app: FastAPI) -> None:
     app.add_exception_handler(Problem, of_error)
     app.add_exception_handler(HTTPException, of_status)
     app.add_exception_handler(RequestValidationError, of_validation)
-
-
-def _answer_to_error(scope: Scope, error: Exception) -> Response:
-    """The answer to a request that failed; what the log tells of it is noted."""
-    problem = problem_of(error)
-    cause = error.__cause__ if error is problem else error
-    own = {} if cause is None else described(cause)
-    scope["armnesia.problem"] = {"problem": problem.kind, **own}
-    return _answer_to(scope, problem)
 
 
 def _answer_to(scope: Scope, problem: Problem) -> Response:

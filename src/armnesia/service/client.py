@@ -1,5 +1,6 @@
 """A client of the service."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -127,7 +128,7 @@ class Client:
         return cast("DeletionPreview", self._post("/v1/deletions", body, None))
 
     def deletion(self, number: int) -> DeletionSummary:
-        """The main facts of a deletion, and whether erasure is complete."""
+        """The main facts of a deletion, and which later entries concern it."""
         return cast("DeletionSummary", self._get(f"/v1/deletions/{number}"))
 
     def erase_at_sources(self, *, purge: bool = True) -> SourceErasures:
@@ -140,11 +141,7 @@ class Client:
 
     def certificate(self, number: int) -> Certificate:
         """The certificate of a ledger entry, which names nobody."""
-        return Certificate.from_dict(self._get(f"/v1/certificates/{number}"))
-
-    def certificates_to_reissue(self) -> list[int]:
-        """The ledger entries whose certificates were signed with a key that was compromised."""
-        return [int(number) for number in self._get("/v1/certificates")["to_reissue"]]
+        return Certificate.read(json.dumps(self._get(f"/v1/certificates/{number}")))
 
     def ledger(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """The entries of the ledger after one of them."""
@@ -154,6 +151,10 @@ class Client:
     def head(self) -> str:
         """The head of the ledger."""
         return str(self._get("/v1/ledger/head")["head"])
+
+    def checkpoint(self) -> str:
+        """The head of the ledger, signed: kept elsewhere, it shows if the ledger was changed."""
+        return str(self._get("/v1/ledger/head")["checkpoint"])
 
     def add_records(
         self, rows: Iterable[Mapping[str, Any]], *, idempotency_key: str | None = None, **options: Any

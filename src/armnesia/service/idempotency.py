@@ -9,7 +9,6 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Annotated
 
 from fastapi import Header, Response
@@ -19,9 +18,6 @@ from armnesia.service.problems import Problem
 
 SECONDS = 3600.0
 _MOST = 10_000
-"""Of one token: no token can push out the answers of another."""
-_AT_ONCE = 10
-"""So many of the oldest are looked at: one of them may still be being answered."""
 
 IdempotencyKey = Annotated[
     str | None,
@@ -46,16 +42,13 @@ class _Answer:
     response: Response | None = None
     """None while the request is being answered."""
 
-    def is_over(self, now: float) -> bool:
-        """Whether it is no longer to be repeated."""
-        return self.until < now and self.response is not None
-
 
 class Answers:
-    """The answers of the last hour, by token, endpoint and key."""
+    """The answers of the last hour, by token, endpoint and key; the oldest first."""
 
-    def __init__(self) -> None:
-        self._answers: dict[int, dict[tuple[str, str], _Answer]] = {}
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._answers: dict[tuple[int, str, str | None], _Answer] = {}
         self._secret = secret_bytes(32)
 
     async def once(
@@ -65,43 +58,33 @@ class Answers:
         answer: Callable[[], Awaitable[Response]],
     ) -> Response:
         """Answer a request, or repeat the answer to the same one; one that fails can be sent again."""
-        token, endpoint, key = place
-        if key is None:
+        if place[2] is None:
             return await answer()
-        own = self._answers.setdefault(token, {})
-        _make_room(own)
+        self.sweep()
         digest = hashlib.blake2b(body, key=self._secret, digest_size=32).digest()
-        known = own.get((endpoint, key))
-        if known is not None and known.is_over(time.monotonic()):
-            del own[endpoint, key]
-            known = None
+        known = self._answers.get(place)
         if known is not None:
             if known.body != digest:
                 raise Problem("another-body")
             if known.response is None:
                 raise Problem("key-in-use")
             return _repeated(known.response)
-        mine = own[endpoint, key] = _Answer(digest, time.monotonic() + SECONDS)
+        mine = self._answers[place] = _Answer(digest, self.now() + SECONDS)
         try:
             mine.response = await answer()
         finally:
             if mine.response is None:
-                del own[endpoint, key]
+                del self._answers[place]
         return mine.response
 
     def sweep(self) -> None:
-        """Forget the answers whose hour is over."""
-        now = time.monotonic()
-        for own in self._answers.values():
-            for place in [place for place, each in own.items() if each.is_over(now)]:
-                del own[place]
-
-
-def _make_room(answers: dict[tuple[str, str], _Answer]) -> None:
-    """The oldest come first."""
-    for place, each in list(islice(answers.items(), _AT_ONCE)):
-        if len(answers) >= _MOST and each.response is not None:
-            del answers[place]
+        """Forget the oldest answers: those whose hour is over, and those of which there are too many."""
+        while self._answers:
+            place, oldest = next(iter(self._answers.items()))
+            is_kept = self.now() <= oldest.until and len(self._answers) <= _MOST
+            if is_kept or oldest.response is None:
+                return
+            del self._answers[place]
 
 
 def _repeated(response: Response) -> Response:

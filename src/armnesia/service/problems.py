@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field
 from armnesia.core.errors import (
     ArmnesiaError,
     ChangedRecordError,
-    CommittedUnpinnedError,
     DamagedDatabaseError,
     DatabaseError,
     ImpossibleDeletionError,
@@ -30,12 +29,10 @@ from armnesia.core.errors import (
     UndeclaredActionError,
     UnfinishedError,
     UnknownEntryError,
-    UnpinnedError,
     UnreadableSourceError,
     UnsupportedError,
     VaultBusyError,
     VaultError,
-    is_exhausted,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -52,7 +49,6 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "no-http": Kind(400, "What was received is not a request of HTTP/1.1."),
     "unauthorized": Kind(401, "The request needs a token that is valid: Authorization: Bearer TOKEN."),
     "forbidden": Kind(403, "The role of the token does not allow this."),
     "not-found": Kind(404, "There is nothing at this address."),
@@ -78,7 +74,7 @@ KINDS = {
     "unreadable-source": Kind(
         409,
         "A source of the vault is gone or cannot be read: make it readable again or restore it or, if"
-        " it no longer exists, run armnesia rebuild --without; nothing was changed.",
+        " it no longer exists, run armnesia restore --without; nothing was changed.",
     ),
     "unfinished-erasure": Kind(
         409,
@@ -119,9 +115,6 @@ KINDS = {
     ),
     "body-too-large": Kind(413, "The body of the request is larger than this service takes."),
     "batch-too-large": Kind(413, "The request has more names or rows than this service takes at once."),
-    "unknown-host": Kind(
-        421, "The request is addressed to a name that is not one of this service; --host-name declares it."
-    ),
     "invalid-request": Kind(422, "A part of the request is not as documented; nothing was changed."),
     "invalid-value": Kind(422, "The vault does not accept a value in the request; nothing was changed."),
     "invalid-rows": Kind(422, "The rows are not a log that the vault can read; nothing was changed."),
@@ -132,23 +125,9 @@ KINDS = {
     ),
     "unsupported": Kind(422, "No guarantee is known for this combination; nothing was changed."),
     "another-body": Kind(422, "The Idempotency-Key was used with another request; nothing was changed."),
-    "too-many-requests": Kind(429, "The token was used for more requests than its rate allows.", 1),
     "internal-error": Kind(500, "The service failed; its log says where."),
-    "done-unpinned": Kind(
-        500,
-        "The request is done, and stays so; but the head of the ledger could not be pinned beside the keys:"
-        " once that file can be written, the same request gets its answer.",
-        5,
-    ),
-    "head-not-pinned": Kind(
-        503,
-        "The head of the ledger cannot be pinned beside the keys, and until then nothing is read or changed;"
-        " what was done before stays so.",
-        5,
-    ),
     "vault-busy": Kind(503, "Another process is changing the vault; nothing was changed, try again.", 1),
     "too-busy": Kind(503, "Too many requests are waiting; nothing was changed, try again.", 1),
-    "out-of-files": Kind(503, "The service has no open files or no memory left; try again.", 1),
     "vault-unreadable": Kind(
         503, "The vault cannot be read, nor can tokens be checked; armnesia verify and status say more.", 5
     ),
@@ -160,8 +139,6 @@ _BY_CLASS: Mapping[type[ArmnesiaError], str] = {
     VaultBusyError: "vault-busy",
     DatabaseError: "database-unavailable",
     DamagedDatabaseError: "vault-unreadable",
-    UnpinnedError: "head-not-pinned",
-    CommittedUnpinnedError: "done-unpinned",
     SimilarNameError: "similar-name",
     OtherColumnsError: "other-columns",
     ChangedRecordError: "changed-record",
@@ -195,7 +172,7 @@ class ProblemDetails(BaseModel):
     errors: list[dict[str, str]] | None = Field(
         default=None, description="Which parts of the request it is about, the first few, and why."
     )
-    source: int | None = Field(default=None, description="The number of the source that it is about.")
+    source: str | None = Field(default=None, description="The id of the source that it is about.")
 
 
 class Problem(Exception):  # noqa: N818 (the word of RFC 9457)
@@ -210,14 +187,13 @@ class Problem(Exception):  # noqa: N818 (the word of RFC 9457)
         kind: str,
         *,
         errors: Iterable[Mapping[str, str]] = (),
-        retry_after: int | None = None,
-        source: int | None = None,
+        source: str | None = None,
     ) -> None:
         super().__init__(kind)
         self.source = source
         self.kind, self.status = kind, KINDS[kind].status
         self.errors = [dict(each) for each in errors]
-        self.retry_after = retry_after or KINDS[kind].retry_after
+        self.retry_after = KINDS[kind].retry_after
 
     def to_dict(self) -> dict[str, Any]:
         """The body of the answer."""
@@ -248,10 +224,8 @@ def problem_of(error: BaseException) -> Problem:
     """
     if isinstance(error, Problem):
         return error
-    if is_exhausted(error):
-        return Problem("out-of-files")
     known = (_BY_CLASS[kind] for kind in type(error).__mro__ if kind in _BY_CLASS)
-    source = error.number if isinstance(error, SourceError) else None
+    source = error.source if isinstance(error, SourceError) else None
     return Problem(next(known, "internal-error"), source=source)
 
 
@@ -303,7 +277,7 @@ def _shown(part: object, known: frozenset[str]) -> str:
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems of an endpoint, for the OpenAPI document."""
-    shared = {401, 403, 421, 422, 429, 500, 503}
+    shared = {401, 403, 422, 500, 503}
     return {
         status: {
             "description": HTTPStatus(status).phrase,

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 from armnesia.core.errors import InvalidInputError
 
-_AT_LEAST_ONE = ("body_bytes", "names", "rows", "page", "burst", "waiting", "group", "readers")
-_POSITIVE = ("rate", "token_seconds", "note_seconds")
+_AT_LEAST_ONE = ("body_bytes", "names", "rows", "page", "waiting", "readers")
+_POSITIVE = ("token_seconds", "note_seconds")
 
 
 @dataclass(frozen=True)
 class Settings:
     """How much the service takes on; whatever is above is refused, and nothing is done.
 
-    >>> Settings(rate=0)
+    >>> Settings(rows=0)
     Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: rate must be positive; got 0
+    armnesia.core.errors.InvalidInputError: rows must be a whole number, 1 or more; got 0
     """
 
     body_bytes: int = 4_000_000
@@ -25,14 +25,8 @@ class Settings:
     """The most rows that are added by one request."""
     page: int = 1_000
     """The most decisions or ledger entries of one answer."""
-    rate: float = 50.0
-    """Requests per second of one token, in the long run."""
-    burst: int = 200
-    """Requests of one token at once."""
     waiting: int = 1_000
     """Requests that wait for the one writer; more are asked to come back."""
-    group: int = 64
-    """The most requests to forget in one transaction."""
     readers: int = 4
     """Connections that read at the same time."""
     token_seconds: float = 1.0

@@ -6,32 +6,14 @@ own: the writer of the vault waits for its short transactions only.
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from collections.abc import Callable
 
 from armnesia.core.errors import InvalidInputError, UnsupportedError
-from armnesia.service.answer_types import SourcesDue
+from armnesia.service.answer_types import ErasingRun, SourcesDue
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.structured_log import described, log
 from armnesia.vault import EXTERNAL, Vault
-from armnesia.vault.keys.canonical_json import time_text, utc_now
-from armnesia.vault.ledger.source_claim import SourceState
-
-
-@dataclass
-class ErasingRun:
-    """One erasure at all sources, begun by this service."""
-
-    begun: str
-    purge: bool
-    state: Literal["running", "done", "failed"] = "running"
-    ended: str | None = None
-    problem: str | None = None
-    """Why it failed, as a kind of problem."""
-    source: int | None = None
-    """The number of the source that this is about, if it is known."""
+from armnesia.vault.keys.canonical_json import utc_now
 
 
 class SourceErasing:
@@ -44,9 +26,17 @@ class SourceErasing:
 
     def begin(self, *, purge: bool) -> ErasingRun:
         """Begin an erasure for everybody who is forgotten; refused while there is one."""
-        if self.last is not None and self.last.state == "running":
+        if self.last is not None and self.last["state"] == "running":
             raise Problem("erasure-running")
-        run = self.last = ErasingRun(utc_now(), purge)
+        run: ErasingRun = {
+            "begun": utc_now(),
+            "purge": purge,
+            "state": "running",
+            "ended": None,
+            "problem": None,
+            "source": None,
+        }
+        self.last = run
         self._thread = threading.Thread(target=self._erase, args=(run,), name="source-eraser", daemon=True)
         self._thread.start()
         return run
@@ -60,14 +50,14 @@ class SourceErasing:
     def _erase(self, run: ErasingRun) -> None:
         try:
             with self._open() as vault:
-                vault.erase_at_sources(purge=run.purge)
+                vault.erase_at_sources(purge=run["purge"])
             found = None
         except Exception as error:
             found = _problem_of(error)
             log("erasure at the sources failed", {"problem": found.kind, **described(error)}, logging.ERROR)
         if found is not None:
-            run.problem, run.source = found.kind, found.source
-        run.ended, run.state = utc_now(), "done" if found is None else "failed"
+            run["problem"], run["source"] = found.kind, found.source
+        run["ended"], run["state"] = utc_now(), "done" if found is None else "failed"
 
 
 def _problem_of(error: Exception) -> Problem:
@@ -82,35 +72,8 @@ def sources_due(vault: Vault) -> SourcesDue | None:
     if vault.configuration.mode != EXTERNAL:
         return None
     found = vault.source_erasures()
-    waits = [datetime.fromisoformat(each.due) for each in found.sources if each.purge_pending and each.due]
     return {
         "may_erase": found.permitted,
-        "erasures_due": found.pending,
-        "purges_due": found.purges_pending,
-        "purge_from": time_text(max(waits)) if waits else None,
-    }
-
-
-def source_steps(deletion: Mapping[str, Any], *, may_erase: bool) -> dict[str, str | None]:
-    """The field `source_steps`: what is left to do at the sources for a deletion; none in a managed vault.
-
-    >>> source_steps({"kind": "forget", "source": "untouched"}, may_erase=True)
-    {'source_steps': 'the rows still lie at their source: run armnesia erase'}
-    >>> source_steps({"source": "purged"}, may_erase=True), source_steps({}, may_erase=False)
-    ({'source_steps': None}, {})
-    """
-    state = deletion.get("source")
-    if state is None:
-        return {}
-    if state == SourceState.PURGED:
-        return {"source_steps": None}
-    if state == SourceState.LOGICALLY_DELETED:
-        return {"source_steps": "files of the source still hold the rows: run armnesia erase --purge"}
-    # Of somebody whose rows were forgotten before, together with others, the vault holds nothing either.
-    rows = "rows that are not counted may" if deletion["kind"] == "nothing_held" else "the rows"
-    if may_erase:
-        return {"source_steps": f"{rows} still lie at their source: run armnesia erase"}
-    return {
-        "source_steps": f"{rows} still lie at their source, where this vault may not erase them: erase them"
-        " there by other means"
+        "erasures_due": sum(each.to_erase for each in found.sources),
+        "purges_due": sum(each.to_purge for each in found.sources),
     }

@@ -14,7 +14,6 @@ from typing import Any
 
 from armnesia.vault.keys.canonical_json import utc_now
 
-_LINES_PER_MINUTE = 10
 LOGGER = logging.getLogger("armnesia.service")
 
 
@@ -36,32 +35,9 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-class Limited(logging.Filter):
-    """Lets so many lines of each other library through in a minute: some repeat themselves.
-
-    >>> limited = Limited()
-    >>> record = logging.makeLogRecord({"name": "asyncio", "created": 1.0})
-    >>> [limited.filter(record) for _ in range(12)].count(True)
-    10
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._written: dict[tuple[str, int], int] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is written."""
-        place = (record.name, int(record.created // 60))
-        if place not in self._written:
-            self._written = {each: n for each, n in self._written.items() if each[1] == place[1]}
-        self._written[place] = self._written.get(place, 0) + 1
-        return self._written[place] <= _LINES_PER_MINUTE
-
-
 def log(event: str, facts: Mapping[str, Any], level: int = logging.INFO) -> None:
     """Write a line."""
-    if LOGGER.isEnabledFor(level):  # not by Logger.log, which looks for the caller in the stack
-        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra={"facts": facts}))
+    LOGGER.log(level, event, extra={"facts": facts})
 
 
 def described(error: BaseException) -> dict[str, str]:
@@ -80,19 +56,14 @@ def described(error: BaseException) -> dict[str, str]:
 
 def log_to(stream: Any) -> None:
     """Send the log of the service, that of its server and those of all libraries to a stream."""
-    handler, of_others = logging.StreamHandler(stream), logging.StreamHandler(stream)
-    for each in (handler, of_others):
-        each.setFormatter(JsonLines())
-    of_others.addFilter(Limited())
-    of_others.setLevel(logging.WARNING)
-    logging.getLogger().handlers = [of_others]
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines())
+    logging.getLogger().handlers = [handler]
     logging.raiseExceptions = False  # it would print what could not be written
     sys.unraisablehook = lambda failed: _log_uncaught(failed.exc_value)
     threading.excepthook = lambda failed: _log_uncaught(failed.exc_value)
     for name in ("armnesia.service", "uvicorn"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.INFO)
+        logging.getLogger(name).setLevel(logging.INFO)
 
 
 def _log_uncaught(error: BaseException | None) -> None:

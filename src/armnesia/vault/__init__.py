@@ -4,40 +4,38 @@ from armnesia.core.identifiers import UserType
 from armnesia.vault.arm_rules import ArmRule
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate
-from armnesia.vault.ledger.certificate_check import INTEGRITY_ONLY, CertificateCheck
-from armnesia.vault.ledger.ledger import Entry, Head
-from armnesia.vault.ledger.ledger_copy import LedgerCopy
-from armnesia.vault.ledger.public_keys import BareKeys, PublicKeys, SigningKey, TrustedKeys, trusted_keys
-from armnesia.vault.ledger.signed_decisions import ServedCheck, SignedDecisions
-from armnesia.vault.results.changes import ArmChange, OfferedArm, OfferedArms, PolicyChange
-from armnesia.vault.results.checks import LedgerCheck, LedgerEntries, Verification
-from armnesia.vault.results.forgotten import Forgotten, Preview, Readmitted, TouchedDecision
-from armnesia.vault.results.ingested import Ingested
-from armnesia.vault.results.notes import OPERATOR_ONLY, SCREEN_ONLY
-from armnesia.vault.results.served import Served, ServedDecisions
-from armnesia.vault.results.sources import (
-    DroppedSource,
-    ErasurePreview,
-    HeldSource,
-    RowsAtSource,
-    SourceErasure,
-    SourceErasures,
-)
-from armnesia.vault.results.status import PendingErasures, Status, VaultIdentity
-from armnesia.vault.results.upkeep import (
+from armnesia.vault.ledger.certificate import Certificate, PublicKey, PublicKeys
+from armnesia.vault.ledger.entry import Entry
+from armnesia.vault.ledger.head import Head
+from armnesia.vault.ledger.signed_decisions import SignedDecisions
+from armnesia.vault.results import (
+    OPERATOR_ONLY,
+    SCREEN_ONLY,
+    ArmChange,
     BackedUp,
     Compacted,
-    CompactionEstimate,
-    Copied,
     Exported,
-    Finished,
-    Rebuilt,
+    Forgotten,
+    HeldSource,
+    Ingested,
+    LedgerCheck,
+    LedgerEntries,
+    OfferedArm,
+    OfferedArms,
+    PolicyChange,
+    Preview,
+    Readmitted,
     Restored,
     Rotated,
     SavedCertificates,
+    Served,
+    ServedDecisions,
+    SourceErasures,
+    Status,
+    TouchedDecision,
+    VaultIdentity,
+    Verification,
 )
-from armnesia.vault.state.connection import Accept
 from armnesia.vault.state.request_options import ForgetRequest
 from armnesia.vault.storage.opening import known_addresses
 from armnesia.vault.subject_requests import Callback, SubjectRequest
@@ -48,27 +46,18 @@ __all__ = [
     "DEFAULT_CONFIDENCE",
     "DEFAULT_URL",
     "EXTERNAL",
-    "INTEGRITY_ONLY",
     "MANAGED",
     "OPERATOR_ONLY",
     "SCREEN_ONLY",
-    "Accept",
     "ArmChange",
     "ArmRule",
     "BackedUp",
-    "BareKeys",
     "Callback",
     "Certificate",
-    "CertificateCheck",
     "Compacted",
-    "CompactionEstimate",
     "Configuration",
-    "Copied",
-    "DroppedSource",
     "Entry",
-    "ErasurePreview",
     "Exported",
-    "Finished",
     "ForgetRequest",
     "Forgotten",
     "Head",
@@ -77,39 +66,31 @@ __all__ = [
     "IssuedToken",
     "Keyring",
     "LedgerCheck",
-    "LedgerCopy",
     "LedgerEntries",
     "OfferedArm",
     "OfferedArms",
-    "PendingErasures",
     "Policy",
     "PolicyChange",
     "Preview",
+    "PublicKey",
     "PublicKeys",
     "Readmitted",
-    "Rebuilt",
     "Restored",
     "Role",
     "Rotated",
-    "RowsAtSource",
     "SavedCertificates",
     "Served",
-    "ServedCheck",
     "ServedDecisions",
     "SignedDecisions",
-    "SigningKey",
-    "SourceErasure",
     "SourceErasures",
     "Status",
     "SubjectRequest",
     "Token",
     "Tokens",
     "TouchedDecision",
-    "TrustedKeys",
     "UserType",
     "Vault",
     "VaultIdentity",
     "Verification",
     "known_addresses",
-    "trusted_keys",
 ]

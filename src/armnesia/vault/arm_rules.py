@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from armnesia.core.errors import InvalidInputError
@@ -42,7 +43,7 @@ class ArmRule:
 
 
 class ArmRules:
-    """The rules of a vault, found by the key of a decision.
+    """The rules of a vault, found by the key of a decision: under one of their values, as there may be many.
 
     >>> rules = ArmRules(("A", "B"), ("country",), [ArmRule("B", False, (("country", "DE"),))])
     >>> rules.offered(("DE",)), rules.offered(("FR",))
@@ -50,37 +51,31 @@ class ArmRules:
     """
 
     def __init__(self, actions: Sequence[Hashable], names: Sequence[str], rules: Iterable[ArmRule]) -> None:
-        places = {action: place for place, action in enumerate(actions)}
-        self._n_arms, self._columns = len(places), {name: place for place, name in enumerate(names)}
-        self._of_all: list[tuple[int, int, ArmRule]] = []
-        self._by_value: defaultdict[tuple[int, str], list[tuple[int, int, ArmRule]]] = defaultdict(list)
-        for number, rule in enumerate(rules):
-            numbered = (number, places[rule.arm], rule)
-            if rule.where:  # under one of its values: few rules match a key where there are many
-                name, value = rule.where[0]
-                self._by_value[self._columns[name], value].append(numbered)
-            else:
-                self._of_all.append(numbered)
+        self._actions, self._names = actions, names
+        self._by_value: defaultdict[tuple[str, str] | None, list[tuple[int, ArmRule]]] = defaultdict(list)
+        for numbered in enumerate(rules):
+            self._by_value[next(iter(numbered[1].where), None)].append(numbered)
 
-    def _last(self, key: Sequence[str]) -> dict[int, ArmRule]:
+    def _last(self, key: Sequence[str]) -> dict[Hashable, ArmRule]:
         """By arm, the rule that holds in the decision with this key; no rule: the arm is offered."""
-        found = list(self._of_all)
-        for place, value in enumerate(key):
-            found += [each for each in self._by_value.get((place, value), ()) if self._matches(each[2], key)]
-        return {arm: rule for _, arm, rule in sorted(found, key=lambda each: each[0])}
-
-    def _matches(self, rule: ArmRule, key: Sequence[str]) -> bool:
-        return all(key[self._columns[name]] == value for name, value in rule.where)
+        values = set(zip(self._names, key, strict=True))
+        found = [each for value in (None, *values) for each in self._by_value.get(value, ())]
+        return {
+            rule.arm: rule for _, rule in sorted(found, key=itemgetter(0)) if values.issuperset(rule.where)
+        }
 
     def offered(self, key: Sequence[str]) -> tuple[bool, ...]:
         """Of each arm, whether the decision with this key offers it."""
         rules = self._last(key)
-        return tuple(arm not in rules or rules[arm].offered for arm in range(self._n_arms))
+        return tuple(arm not in rules or rules[arm].offered for arm in self._actions)
 
     def refused(self, key: Sequence[str]) -> frozenset[int]:
         """The arms whose new rows the decision with this key refuses."""
+        rules = self._last(key)
         return frozenset(
-            arm for arm, rule in self._last(key).items() if not rule.offered and rule.new_rows == "refuse"
+            place
+            for place, arm in enumerate(self._actions)
+            if arm in rules and not rules[arm].offered and rules[arm].new_rows == "refuse"
         )
 
 

@@ -1,6 +1,5 @@
 """The public configuration of a vault, fixed when it is created, and the policy for requests."""
 
-import dataclasses
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
 from armnesia.vault.arm_rules import ArmRule, ArmRules, NewRows, with_rule
 from armnesia.vault.keys.canonical_json import canonical
+from armnesia.vault.result import plain_fields
 
 Beyond: TypeAlias = Literal["refuse", "rollback"]
 
@@ -82,7 +82,7 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as JSON holds it."""
-        return {**dataclasses.asdict(self), "levels": [str(level) for level in self.levels]}
+        return plain_fields(self)
 
 
 _NOT_GIVEN: Any = None
@@ -123,15 +123,14 @@ class Configuration:
     """How many decisions the keys may make."""
     declared_decisions: int = 0
     """How many decisions were declared when the vault was created; then there are no others. 0: none was."""
-    successors: tuple[str, ...] = ()
-    """The ids of the vaults that succeed this one."""
+    organisation: str | None = None
+    """Whose vault it is, as certificates say it."""
     arms: tuple[ArmRule, ...] = ()
     """Which arms were added and retired, and where; a new vault offers all its actions."""
     policy: Policy = _NOT_GIVEN
     """By default as strict as the default answer."""
-    earlier_levels: tuple[Level, ...] = ()
-    """With keys, the levels of earlier policies that the policy no longer has: decisions may still serve
-    arms that were released at them."""
+    earlier_releases: bool = False
+    """With keys, whether an earlier policy allowed answers whose arms decisions may still serve."""
     checked: InitVar[bool] = False
     """True where the values come from a sealed state or a ledger, which were checked when written."""
 
@@ -153,15 +152,14 @@ class Configuration:
                 " of a managed vault are in the vault itself, where forget deletes them"
             )
         self._check_keys()
-        if self.arms:
-            raise InvalidInputError("a new vault offers all its actions; add and retire arms later")
-        if self.successors:
-            raise InvalidInputError("a new vault has no successors yet")
-        if self.earlier_levels:
-            raise InvalidInputError("a new vault has no earlier policies yet")
-        if self.declared_decisions:
-            raise InvalidInputError("declare the decisions themselves, by decisions of Vault.create")
-        self._check_default_action()
+        later = {"arms": self.arms, "decisions": self.declared_decisions}
+        for name, value in later.items():
+            if value:
+                raise InvalidInputError(f"a new vault has no {name} yet; got {value!r}")
+        default = self.make_learner().default_action
+        if default is not None and default not in (self.actions or ()):
+            known = listed(self.actions) if self.actions else "the actions, which must be declared"
+            raise InvalidInputError(f"default_action must be one of {known}; got {default!r}")
         level = self._level_of_an_example()
         if self.policy is _NOT_GIVEN:  # it follows from the default answer
             allowed = tuple(list(Level)[: list(Level).index(level) + 1])
@@ -172,15 +170,14 @@ class Configuration:
         """Refuse keys that cannot be read again from their text, and a limit that is none."""
         if isinstance(self.by, str):
             raise InvalidInputError(f"by must be a list of key columns; got the text {self.by!r}")
-        if self.by:
-            columns = checked_keys(self.by)
-            for column in columns:
-                if KeyColumn.parse(str(column)) != column:
-                    raise InvalidInputError(
-                        "a vault needs key columns whose name does not end like edges, as in age:18,30;"
-                        f" got {column.name!r}"
-                    )
-            object.__setattr__(self, "by", tuple(map(str, columns)))
+        columns = checked_keys(self.by) if self.by else ()
+        for column in columns:
+            if KeyColumn.parse(str(column)) != column:
+                raise InvalidInputError(
+                    "a vault needs key columns whose name does not end like edges, as in age:18,30;"
+                    f" got {column.name!r}"
+                )
+        object.__setattr__(self, "by", tuple(map(str, columns)))
         if type(self.most_decisions) is not int or not 1 <= self.most_decisions <= LARGEST_MOST_DECISIONS:
             raise InvalidInputError(
                 f"most_decisions must be a whole number from 1 to {LARGEST_MOST_DECISIONS:,};"
@@ -203,16 +200,6 @@ class Configuration:
                 f" {self.policy.max_epsilon:g}, delta = {self.policy.max_delta:g} at level"
                 f" {' or '.join(self.policy.levels)}; allow at least that"
             )
-
-    def _check_default_action(self) -> None:
-        """Refuse a default action that is not declared."""
-        default = self.make_learner().default_action
-        if default is None:
-            return
-        if self.actions is None:
-            raise InvalidInputError(f"default_action needs declared actions; got {default!r} without actions")
-        if default not in self.actions:
-            raise InvalidInputError(f"default_action must be one of {listed(self.actions)}; got {default!r}")
 
     def _level_of_an_example(self) -> Level:
         """Answer an example request, which refuses a configuration that could answer none; its level."""
@@ -255,49 +242,32 @@ class Configuration:
 
     def with_declared_decisions(self, number: int) -> Self:
         """Allow no decisions but so many that are declared; they need the actions."""
-        if self.actions is None:
-            raise InvalidInputError("declared decisions need declared actions (--actions); got none")
-        if not 1 <= number <= self.most_decisions:
+        if self.actions is None or not 1 <= number <= self.most_decisions:
             raise InvalidInputError(
-                f"declared decisions must be from 1 to {self.most_decisions:,}, the vault's limit"
-                f" (--most-decisions); got {number:,}"
+                f"declared decisions need declared actions (--actions), and must be from 1 to"
+                f" {self.most_decisions:,}, the vault's limit (--most-decisions); got {number:,}"
             )
         return replace(self, declared_decisions=number, checked=True)
 
     def with_policy(self, **changes: Any) -> Self:
         """Change fields of the policy; refused if the default answer is then beyond it."""
-        changed = self.after_change_of_policy(replace(self.policy, **changes))
+        changed = replace(
+            self,
+            policy=replace(self.policy, **changes),
+            earlier_releases=bool(self.by) and self.may_serve_releases,
+            checked=True,
+        )
         changed._check_default_answer(changed._level_of_an_example())
         return changed
 
-    def after_change_of_policy(self, policy: Policy) -> Self:
-        """The configuration with another policy, which is not checked again.
-
-        >>> strict = Policy(0.0, 0.0, (Level.RETAINED,))
-        >>> vault = Configuration(actions=("A", "B"), by=("country",), unlearner="frozen_rollback")
-        >>> vault.after_change_of_policy(strict).earlier_levels
-        (<Level.REQUEST_SHAPE: 'request_shape'>,)
-        """
-        known = {*self.earlier_levels, *self.policy.levels} - set(policy.levels)
-        earlier = tuple(level for level in Level if level in known) if self.by else ()
-        return replace(self, policy=policy, earlier_levels=earlier, checked=True)
-
     @property
     def may_serve_releases(self) -> bool:
-        """Whether decisions may serve arms that were released at a level at which that is public.
-
-        >>> Configuration(actions=("A", "B"), by=("country",)).may_serve_releases
-        False
-        """
-        return any(level.sees_shape for level in (*self.policy.levels, *self.earlier_levels))
+        """Whether decisions may serve arms that were released at a level at which that is public."""
+        return self.earlier_releases or any(level.sees_shape for level in self.policy.levels)
 
     def with_user_type(self, user_type: UserType) -> Self:
         """Fix how people are named, as the first ingest that brings users shows it."""
         return replace(self, user_type=user_type, checked=True)
-
-    def with_successor(self, vault: str) -> Self:
-        """Note that another vault succeeds this one."""
-        return replace(self, successors=(*self.successors, vault), checked=True)
 
     def with_added_arm(self, action: Hashable, where: Mapping[str, str]) -> Self:
         """Offer an arm in the decisions whose keys have these values; a new one is offered nowhere else.
@@ -329,11 +299,7 @@ class Configuration:
         return ArmRules(self.actions or (), names, self.arms)
 
     def offers(self, key: Sequence[str]) -> tuple[Hashable, ...]:
-        """The actions that the decision with this key offers.
-
-        >>> Configuration(actions=("A", "B")).offers(())
-        ('A', 'B')
-        """
+        """The actions that the decision with this key offers."""
         offered = zip(self.actions or (), self.arm_rules.offered(key), strict=True)
         return tuple(action for action, is_offered in offered if is_offered)
 
@@ -342,39 +308,23 @@ class Configuration:
         rows = [self.arm_rules.offered(key) for key in keys]
         return np.array(rows, dtype=bool).reshape(len(rows), len(self.actions or ()))
 
+    @property
+    def learner_facts(self) -> dict[str, Any]:
+        """What the ledger says of the learner."""
+        return {"name": self.learner, "confidence": self.confidence, **self.learner_options}
+
     @cached_property
     def text(self) -> str:
         """The configuration as canonical JSON."""
         return canonical(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """The configuration as JSON holds it."""
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        actions = None if self.actions is None else list(self.actions)
-        plain = {"actions": actions, "reward_range": list(self.reward_range)}
-        written = {**values, **plain, "policy": self.policy.to_dict()}
-        written["options"] = dict(written.pop("unlearner_options"))
-        learner_options, user_type = written.pop("learner_options"), written.pop("user_type")
-        by, most_decisions = list(written.pop("by")), written.pop("most_decisions")
-        declared, successors = written.pop("declared_decisions"), list(written.pop("successors"))
-        if by:
-            written |= {"by": by, "most_decisions": most_decisions}
-        if successors:
-            written["successors"] = successors
-        earlier_levels = [str(level) for level in written.pop("earlier_levels")]
-        if earlier_levels:
-            written["earlier_levels"] = earlier_levels
-        if declared:
-            written["declared_decisions"] = declared
-        rules = [rule.to_dict() for rule in written.pop("arms")]
-        if rules:
-            written["arms"] = rules
-        if not self.may_erase_at_source:
-            del written["may_erase_at_source"]
-        if learner_options:
-            written["learner_options"] = dict(learner_options)
-        written["user_type"] = None if user_type is None else str(user_type)
-        return written
+        """The configuration as JSON holds it; of what few vaults have, only what this one has."""
+        written = plain_fields(self)
+        written["options"] = written.pop("unlearner_options")
+        absent = [name for name in _OF_FEW if not written[name]]
+        absent += [] if self.by else ["most_decisions"]
+        return {name: value for name, value in written.items() if name not in absent}
 
     @classmethod
     @lru_cache(maxsize=16)
@@ -387,18 +337,27 @@ class Configuration:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` returned, without checking it again."""
-        read = dict(values)
-        read["unlearner_options"] = read.pop("options")
-        policy = dict(read.pop("policy"))
+        read, policy = dict(values), dict(values["policy"])
         policy["levels"] = tuple(map(Level, policy["levels"]))
-        actions = None if read["actions"] is None else tuple(read["actions"])
+        read["policy"] = Policy(**policy, checked=True)
+        read["unlearner_options"] = read.pop("options")
         read["user_type"] = None if read["user_type"] is None else UserType(read["user_type"])
-        read |= {"actions": actions, "reward_range": tuple(read["reward_range"])}
-        read["by"] = tuple(read.get("by", ()))
-        read["successors"] = tuple(read.get("successors", ()))
-        read["earlier_levels"] = tuple(map(Level.named, read.get("earlier_levels", ())))
         read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
-        return cls(**read, policy=Policy(**policy, checked=True), checked=True)
+        for name in {"actions", "reward_range", "by"} & read.keys():
+            read[name] = None if read[name] is None else tuple(read[name])
+        return cls(**read, checked=True)
+
+
+_OF_FEW = (
+    "by",
+    "earlier_releases",
+    "organisation",
+    "declared_decisions",
+    "arms",
+    "may_erase_at_source",
+    "learner_options",
+)
+"""Fields that are written only where they have a value."""
 
 
 def make_unlearner(name: str, options: Mapping[str, Any]) -> Unlearner:

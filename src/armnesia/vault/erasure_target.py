@@ -1,11 +1,8 @@
 """Whose records, or which records, a request names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
 from typing import Any
-
-import numpy as np
 
 from armnesia.core.errors import InvalidInputError, InvalidNameError
 from armnesia.core.identifiers import UserType, normalised_request
@@ -13,12 +10,6 @@ from armnesia.logs import label_text
 from armnesia.logs.values import LONGEST_TEXT
 from armnesia.vault.keys.keyring import Keyring
 
-_WRITTEN_IN_SEVERAL_WAYS = (
-    *(bytes, bytearray, memoryview),
-    *(datetime, time, timedelta, np.datetime64, np.timedelta64),
-    *(np.float16, np.float32, np.longdouble),
-)
-"""Types whose values other programs write into files otherwise than `label_text` does."""
 _TEXTS, _ITERABLES = (str, bytes), (list, tuple, Iterable)  # lists first: the check for an Iterable is slow
 
 
@@ -36,8 +27,6 @@ class ErasureTarget:
     """All names of the request, of people or of records."""
     row_column: str = field(init=False, repr=False, compare=False)
     """The column of the table `record` by which the rows are found."""
-    types: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """By name, the type of the value that it was given as, if files write such values in several ways."""
     _keys: tuple[Keyring, list[bytes]] | None = field(default=None, init=False, repr=False, compare=False)
     """The row keys, and the keyring that they are made with: a cache."""
 
@@ -54,12 +43,7 @@ class ErasureTarget:
         if isinstance(given, _TEXTS) or not isinstance(given, _ITERABLES):
             got = "a single text" if isinstance(given, str) else f"a single {type(given).__name__}"
             raise InvalidInputError(f"what to forget must be a list of names; got {got}")
-        labels: set[str | None] = set()
-        types = {}
-        for value in given:
-            labels.add(label := label_text(value))
-            if label and isinstance(value, _WRITTEN_IN_SEVERAL_WAYS):
-                types[label] = type(value).__name__
+        labels = {label_text(value) for value in given}
         texts = tuple(sorted(label for label in labels if label))
         if not texts or len(texts) < len(labels):
             raise empty_request_error()
@@ -71,7 +55,7 @@ class ErasureTarget:
                     text,
                     "long",
                 )
-        return cls(users=texts, types=types) if users is not None else cls(records=texts, types=types)
+        return cls(users=texts) if users is not None else cls(records=texts)
 
     def normalised(self, user_type: UserType | None) -> "ErasureTarget":
         """The request in the spelling of a vault whose people are named in this way; ids of records stay.
@@ -84,8 +68,7 @@ class ErasureTarget:
             return self
         if "" in users:
             raise empty_request_error()
-        types = {normalised_request(user, user_type): kind for user, kind in self.types.items()}
-        return ErasureTarget(users=tuple(sorted(users)), types=types)
+        return ErasureTarget(users=tuple(sorted(users)))
 
     def to_dict(self) -> dict[str, list[str]]:
         """The request as the commitment and the certificate spell it."""
@@ -99,11 +82,22 @@ class ErasureTarget:
             ErasureTarget(records=(record,)) for record in self.records
         ]
 
+    def without(self, names: Collection[str]) -> "ErasureTarget":
+        """The request of all others.
+
+        >>> ErasureTarget.of(users=["ann", "bob"]).without(["ann"]).users
+        ('bob',)
+        """
+        if not names:
+            return self
+        users, records = (
+            tuple(each for each in some if each not in names) for some in (self.users, self.records)
+        )
+        return ErasureTarget(users=users, records=records)
+
     def suppression_digests(self, keyring: Keyring) -> list[tuple[bytes, str]]:
         """The digest and the kind of each name, as the suppression list holds them."""
-        if self.users:
-            return [(keyring.digest_of_owner(owner), "user") for owner in self.row_keys(keyring)]
-        return [(keyring.suppressed_record_digest(identity), "record") for identity in self.row_keys(keyring)]
+        return [(key, "user" if self.users else "record") for key in self.row_keys(keyring)]
 
     def row_keys(self, keyring: Keyring) -> list[bytes]:
         """The value of `row_column` in the rows of each name."""

@@ -39,18 +39,14 @@ class SubjectRequest:
     callbacks: tuple[Callback, ...] = ()
     obstacle: str = ""
     """Why it could not be answered, as a kind of problem; empty if nothing is in the way."""
-    purge_from: str = ""
-    """From when on the retention of all sources allows to purge its rows; empty if none is waited for."""
     users: tuple[str, ...] | None = field(default=None, repr=False)
     """The names of the people; None once they are forgotten, or the request is cancelled."""
     sequence: int | None = None
     """The ledger entry that answered it."""
-    names_in_files: bool = False
-    """Whether the ciphertext of names that were deleted may still be in the files of the database."""
 
     def facts(self) -> dict[str, Any]:
         """What is stored in the clear: nothing that names a person."""
-        apart = {"id", "status", "users", "sequence"} | (set() if self.names_in_files else {"names_in_files"})
+        apart = {"id", "status", "users", "sequence"}
         found = {name: value for name, value in vars(self).items() if name not in apart}
         return {**found, "urls": list(self.urls), "callbacks": [vars(each) for each in self.callbacks]}
 
@@ -70,6 +66,6 @@ class SubjectRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """What may be shown to an operator: all but the names and the digest of the body."""
-        hidden = ("users", "body_digest", "callbacks", "names_in_files")
+        hidden = ("users", "body_digest", "callbacks")
         found = {name: value for name, value in vars(self).items() if name not in hidden}
         return {**found, "urls": list(self.urls), "untold": len(self.callbacks)}

@@ -59,9 +59,7 @@ def test_decide_on_a_column_of_ids_shows_few_of_them(run: Any, tmp_path: Path) -
     assert result.err.startswith(
         "armnesia: warning: the actions were taken from the log: 'id-00000', 'id-00001'"
     )
-    assert (
-        "'id-00009', … (9000 in all); so many different values are probably ids, not actions;" in result.err
-    )
+    assert "'id-00009', … (9000 in all); declare them with" in result.err
     assert len(run("decide", log, "--json").json["arms"]) == 9_000
 
 
@@ -111,7 +109,6 @@ def test_decide_by_says_in_how_many_decisions_the_penalty_dominates(run: Any, fo
     run("init", "--actions", "A,B", "--by", "country", "--confidence", "0.001")
     run("ingest", "log.csv", "--no-user")
     assert "warning: in 2 of 3 decisions, every score lies below the" in run("decide").err
-    assert run("decide", "--json").err == ""  # what is served, without the scores
     few = run("status", "--scores", "--where", "country=FR").err
     assert few.startswith("armnesia: warning: every score lies below the lowest possible reward, 0: the")
     assert run("status", "--scores", "--where", "country=DE").err == ""

@@ -125,27 +125,6 @@ def test_people_are_named_by_a_file(run: Any, clicks: Path, tmp_path: Path) -> N
         assert message in refused.err
 
 
-def test_an_integer_that_became_a_float_is_named(run: Any, folder: Path) -> None:
-    Path("float.csv").write_text("action,reward,user\nA,1,116.0\nB,0,117.0\n")
-    refused = run("unlearn", "float.csv", "--actions", "A,B", "--user", "116")
-    assert refused.code == 2
-    assert refused.err == "armnesia: the log has no rows of user '116'; it has '116.0'\n"
-    assert run("unlearn", "float.csv", "--actions", "A,B", "--user", "116.0").code == 0
-
-
-@pytest.mark.parametrize("command", ["unlearn", "audit"])
-@pytest.mark.parametrize(("asked", "held"), [("1000", "1000.0"), ("5.0", "5")])
-def test_an_integer_in_another_spelling_is_named_with_one_decision_and_with_many(
-    run: Any, folder: Path, command: str, asked: str, held: str
-) -> None:
-    Path("log.csv").write_text("action,reward,user,country\nA,1,1000.0,DE\nB,0,117.0,FR\nA,0,5,FR\n")
-    for keys in ((), ("--by", "country")):
-        refused = run(command, "log.csv", "--actions", "A,B", *keys, "--user", asked)
-        assert refused.err == f"armnesia: the log has no rows of user '{asked}'; it has '{held}'\n"
-        nobody = run(command, "log.csv", "--actions", "A,B", *keys, "--user", "ann")
-        assert nobody.err == "armnesia: the log has no rows of user 'ann'\n"
-
-
 def test_the_parameters_in_force_and_what_is_insured_are_printed(run: Any) -> None:
     request = ("flights", "--user", "N711ZX", "--unlearner", "tilt", "--epsilon", 3, "--delta", 1e-5)
     for command in ("unlearn", "audit"):

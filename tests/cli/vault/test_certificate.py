@@ -1,17 +1,20 @@
 """The commands `certificate show` and `certificate verify`."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from armnesia.vault import Certificate, Keyring, Vault
-from tests.vault.forging import about_another_entry
+from armnesia.vault import Certificate, Vault
+from tests.cli.examples import contents, mode_of, users
 
 
-def entries(run: Any) -> int:
-    return int(run("ledger", "--head-only", "--json").json["head"].partition(":")[0])
+@pytest.fixture
+def key(run: Any, vault: Path) -> str:
+    """The public key of the vault."""
+    return str(run("public-key").out.strip())
 
 
 @pytest.mark.parametrize(
@@ -23,259 +26,231 @@ def entries(run: Any) -> int:
     ],
 )
 def test_a_file_of_people_is_one_request_and_each_has_a_certificate(
-    run: Any, vault: Path, text: str, options: tuple[str, ...]
+    run: Any, key: str, text: str, options: tuple[str, ...]
 ) -> None:
     Path("people").write_text(text, encoding="utf-8", newline="")
-    before = entries(run)
     done = run("forget", "--file", "people", *options, "--json").json
-    assert (done["records"], entries(run)) == (41, before + 1)
-    assert done["certificate"]["opening"] is None  # it names none of the others
-    for person in ("u1", "a0"):
+    assert (done["records"], done["entry"], done["certificate"]) == (41, 2, None)
+    for person, other in (("u1", "a0"), ("a0", "u1")):
         Path(f"{person}.json").write_text(run("certificate", "show", "--user", person, "--json").out)
-        checked = run(
-            "certificate", "verify", f"{person}.json", "--public-key", run("public-key").out.strip()
-        )
+        checked = run("certificate", "verify", f"{person}.json", "--public-key", key)
         assert checked.code == 0
-        assert f"1 user: '{person}'" in checked.out
+        assert f"deleted the records held under the identifier {person}, and decided again" in checked.out
+        assert checked.out.endswith("It is valid: signed by the key given.\n")
+        assert f'"{other}"' not in Path(f"{person}.json").read_text()
 
 
-def test_certificates_are_shown_by_entry_without_a_name(run: Any, vault: Path) -> None:
-    sequence = run("forget", "--user", "u1", "--json").json["sequence"]
-    shown = run("certificate", "show", "--sequence", sequence, "--out", "entry.json")
-    assert "not named here" in shown.out
-    assert b"u1" not in Path("entry.json").read_bytes()
-    checked = run("certificate", "verify", "entry.json", "--json").json
-    assert checked["valid"] is True
-    assert checked["signer_checked"] is False
-    assert "No public key was given" in checked["notes"][0]
-    assert checked == Certificate.read("entry.json").check(None).to_dict()
-    assert checked["certificate"] == Certificate.read("entry.json").summary()
+def test_the_certificate_of_an_entry_names_nobody(run: Any, key: str) -> None:
+    entry = run("forget", "--user", "u1", "--json").json["entry"]
+    assert run("certificate", "show", "--sequence", entry, "--out", "entry.json").code == 0
+    certificate = Certificate.read(Path("entry.json").read_bytes())
+    assert certificate.openings == ()
+    assert b"u1" not in certificate.logged.envelope.payload
+    checked = run("certificate", "verify", "entry.json", "--public-key", key, "--json").json
+    assert (checked["valid"], checked["problems"], checked["outcome"]) == (True, [], None)
 
 
-def test_a_certificate_whose_entry_has_a_part_of_another_kind_is_not_valid(run: Any, vault: Path) -> None:
+def test_case_and_actor_are_in_the_certificate_only(run: Any, key: str) -> None:
+    run("forget", "--user", "u1", "--case", "T-1", "--by", "Ann Admin", "--certificate", "u1.json")
+    shown = run("certificate", "verify", "u1.json", "--public-key", key).out
+    assert "Case: T-1\n" in shown
+    assert "Entered by: Ann Admin\n" in shown
+    assert not any(text in run("ledger", "--json").out for text in ("T-1", "Ann"))
+    refused = run("forget", "--user", "a1", "--case", "about a1")
+    assert refused.code == 2
+    assert run("status", "--json").json["records"] == 160
+
+
+def test_a_certificate_may_be_laid_out_otherwise_but_not_changed(run: Any, key: str) -> None:
     run("forget", "--user", "u1", "--certificate", "u1.json")
-    found = Certificate.read("u1.json")
-    entry = {**found.body["entry"], "unlearner": "rollback"}
-    Certificate({**found.body, "entry": entry}, found.signature, found.opening).save("forged.json")
-    checked = run("certificate", "verify", "forged.json", "--json")
-    assert (checked.code, checked.json["valid"], checked.json["certificate"]) == (1, False, None)
+    whole = json.loads(Path("u1.json").read_text())
+    Path("u1.json").write_text(json.dumps(whole, indent=7, sort_keys=True))
+    assert run("certificate", "verify", "u1.json", "--public-key", key).code == 0
+    whole["opening"][0]["text"] = "u2"
+    Path("u1.json").write_text(json.dumps(whole))
+    changed = run("certificate", "verify", "u1.json", "--public-key", key, "--json")
+    assert (changed.code, changed.json["valid"], len(changed.json["problems"])) == (1, False, 1)
+    shown = run("certificate", "verify", "u1.json", "--public-key", key).out
+    assert shown.endswith("It is not valid.\n")
+    assert "deleted" not in shown  # nothing of what it claims is printed
 
 
-def test_a_changed_certificate_and_a_wrong_key_are_not_valid(run: Any, vault: Path) -> None:
+def test_a_certificate_of_another_key_says_what_is_needed(run: Any, key: str) -> None:
     run("forget", "--user", "u1", "--certificate", "u1.json")
-    whole = Path("u1.json").read_text()
-    foreign = run("certificate", "verify", "u1.json", "--public-key", "ab" * 32)
-    assert foreign.code == 1
-    assert "not among the public keys given" in foreign.out
-    for old, new in (('"u1"', '"u2"'), ('"retained"', '"retainer"')):
-        Path("u1.json").write_text(whole.replace(old, new, 1))
-        checked = run("certificate", "verify", "u1.json", "--json")
-        assert checked.code == 1
-        assert checked.json["problems"]
-    assert "The certificate is not valid" in run("certificate", "verify", "u1.json").out
-    Path("u1.json").write_text(json.dumps(json.loads(whole), indent=4))
-    checked = run("certificate", "verify", "u1.json")
-    assert checked.code == 0
-    assert "Note: The file is not laid out as armnesia writes it;" in checked.out
-
-
-def test_a_certificate_always_has_the_key_opening_and_is_read_again(run: Any, vault: Path) -> None:
-    several = run("forget", "--user", "u1", "--user", "a1", "--json").json
-    assert several["certificate"]["opening"] is None
-    printed = run("certificate", "show", "--sequence", several["sequence"], "--json").out
-    assert json.loads(printed).keys() == {"body", "signature", "opening"}
-    Path("printed.json").write_text(printed, encoding="utf-8")
-    checked = run("certificate", "verify", "printed.json", "--public-key", run("public-key").out.strip())
-    assert checked.code == 0
-    Path("printed.json").write_text(printed.replace("null", '""'), encoding="utf-8")
-    assert run("certificate", "verify", "printed.json").code == 1
-    run("certificate", "show", "--sequence", several["sequence"], "--out", "entry.json")
-    assert run("certificate", "verify", "entry.json").code == 0
-
-
-def test_a_public_key_is_digits_or_a_file_that_exists(run: Any, vault: Path) -> None:
-    run("forget", "--user", "u1", "--certificate", "u1.json")
-    refused = run("certificate", "verify", "u1.json", "--public-key", "missing.txt")
-    assert (refused.code, refused.out) == (2, "")
-    assert "--public-key must be a key or a file that exists" in refused.err
-    assert refused.err.endswith("got 'missing.txt'\n")
-
-
-@pytest.fixture
-def forged(run: Any, vault: Path) -> Path:
-    """The folder after a rotation: `forged.json` is signed with the retired key, about an invented entry.
-
-    Beside it are `honest.json`, of the retired key too, `keys.json`, `export.json` and `ledger.jsonl`.
-    """
-    run("forget", "--user", "u1", "--certificate", "honest.json")
-    run("rotate-key", "signing")
-    run("forget", "--user", "a1")
-    honest = Certificate.from_json(Path("honest.json").read_bytes())
-    invented = about_another_entry(honest, Keyring.read("vault.db.keys"), released="C")
-    invented.save("forged.json")
+    refused = run("certificate", "verify", "u1.json", "--public-key", "ab" * 32)
+    assert refused.code == 1
+    assert "a newer public key of this vault is needed, or it is not its certificate" in refused.out
+    run("rotate-key")
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
     Path("keys.txt").write_text(run("public-key").out, encoding="utf-8")
-    assert run("export", "export.json").code == 0
-    assert run("ledger", "--export", "ledger.jsonl").code == 0
-    return vault
+    run("certificate", "show", "--user", "u1", "--out", "again.json")
+    for keys in ("keys.json", "keys.txt"):
+        for file in ("u1.json", "again.json"):
+            assert run("certificate", "verify", file, "--public-key", keys).code == 0
+    assert run("certificate", "verify", "again.json", "--public-key", key).code == 1
 
 
-@pytest.mark.parametrize("keys", ["keys.json", "keys.txt"])
-@pytest.mark.parametrize("ledger", ["export.json", "ledger.jsonl"])
-@pytest.mark.usefixtures("forged")
-def test_a_certificate_forged_with_a_retired_key_is_not_valid_against_the_ledger(
-    run: Any, keys: str, ledger: str
-) -> None:
-    head = ("--head", run("ledger", "--head-only").out.strip())
-    against = ("--public-key", keys, "--ledger", ledger)
-    for options in (against, (*against, *head)):
-        honest = run("certificate", "verify", "honest.json", *options, "--json")
-        (note,) = honest.json["notes"]
-        assert (honest.code, honest.json["problems"]) == (0, [])
-        assert note.startswith("The ledger does not say what was searched")
-        assert honest.json["ledger_checked"] is True
-        refused = run("certificate", "verify", "forged.json", *options, "--json")
-        assert refused.code == 1
-        assert refused.json["problems"] == [
-            "entry 2, which the certificate is about, is not that of the ledger given"
-        ]
-    shown = run("certificate", "verify", "forged.json", *against)
-    assert "The certificate is not valid" in shown.out
-    assert "Guarantee" not in shown.out  # nothing of what it claims is printed
+def test_a_checkpoint_that_was_kept_or_an_export_is_compared(run: Any, key: str) -> None:
+    Path("before").write_text(run("ledger", "--checkpoint-only").out, encoding="utf-8")
+    run("forget", "--user", "u1", "--certificate", "u1.json")
+    Path("after").write_text(run("ledger", "--checkpoint-only").out, encoding="utf-8")
+    assert run("export", "export.jsonl").code == 0
+    run("init", "--url", "sqlite:///other.db")
+    run("export", "other.jsonl", "--url", "sqlite:///other.db")
+    verify = ("certificate", "verify", "u1.json", "--public-key", key, "--checkpoint")
+    for kept in ("after", "export.jsonl"):
+        assert run(*verify, kept).code == 0
+    assert run(*verify, "other.jsonl").code == 1
+    for no_checkpoint in ("clicks.csv", "u1.json"):
+        refused = run(*verify, no_checkpoint)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.usefixtures("forged")
-def test_without_the_ledger_it_is_said_what_was_not_checked(run: Any) -> None:
-    """The forged one passes there, as any certificate of a retired key may; the words say so."""
-    for options, note in (
-        (
-            ("--public-key", "keys.txt"),
-            "Note: The public keys were given without the entries that they signed",
-        ),
-        (("--public-key", "keys.json"), "Note: The certificate is signed with key 1, which is retired."),
-        (
-            ("--public-key", "keys.json", "--head", run("ledger", "--head-only").out.strip()),
-            "Note: A head alone shows how long the ledger is",
-        ),
-    ):
-        checked = run("certificate", "verify", "forged.json", *options)
-        assert checked.code == 0
-        assert note in " ".join(checked.out.split())
-    refused = run(
-        "certificate", "verify", "forged.json", "--public-key", "keys.json", "--head", f"2:{'ab' * 32}"
-    )
+def test_a_stolen_key_is_said_at_its_rotation(run: Any, key: str) -> None:
+    run("forget", "--user", "u1", "--certificate", "u1.json")
+    for wrong in ("0", "4"):
+        assert run("rotate-key", "--compromised-since", wrong).code == 2
+    done = run("rotate-key", "--compromised-since", "2")
+    assert "then hand out new ones (armnesia certificate show)" in done.out
+    Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
+    refused = run("certificate", "verify", "u1.json", "--public-key", "keys.json")
     assert refused.code == 1
-    assert "entry 2, which the certificate is about, is not that of the head given" in refused.out
+    assert "ask for a new certificate" in refused.out
+    run("certificate", "show", "--user", "u1", "--out", "again.json")
+    assert run("certificate", "verify", "again.json", "--public-key", "keys.json").code == 0
+    assert [each["compromised_since"] for each in run("public-key", "--json").json["keys"]] == [2, None]
 
 
-@pytest.mark.usefixtures("forged")
+def test_who_was_not_held_and_who_was_readmitted_is_said(run: Any, vault: Path) -> None:
+    run("forget", *users("u1", "stranger"))
+    shown = run("certificate", "show", "--user", "stranger").out
+    assert "deleted the records" not in shown
+    assert "nothing" in shown.splitlines()[0]
+    run("readmit", "--user", "u1")
+    assert (
+        "people of this request were admitted again (entry 3)"
+        in run("certificate", "show", "--user", "u1").out
+    )
+
+
+def test_names_are_asked_for_one_by_one(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1")
+    run("forget", "--user", "a1")
+    refused = run("certificate", "show", *users("u1", "a1"))
+    assert refused.code == 2
+    assert "(--out-folder)" in refused.err
+    unknown = run("certificate", "show", "--user", "u2")
+    assert (unknown.code, unknown.err) == (
+        2,
+        "armnesia: there is no certificate: nobody was forgotten here by this name\n",
+    )
+
+
+def test_a_page_to_print(run: Any, vault: Path) -> None:
+    run("forget", "--user", "<b>u1</b>", "--exactly")
+    page = run("certificate", "show", "--user", "<b>u1</b>", "--html").out
+    assert page.startswith("<!DOCTYPE html>")
+    assert "&lt;b&gt;u1&lt;/b&gt;" in page
+    run("certificate", "show", "--user", "<b>u1</b>", "--out", "page.html")
+    assert Path("page.html").read_text(encoding="utf-8") == page
+    assert mode_of("page.html") == 0o600
+
+
+def people_file(*names: str) -> None:
+    with Path("people.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["row", "person"], *([n, name] for n, name in enumerate(names))])
+
+
+FILE = ("--file", "people.csv", "--column", "person")
+
+
+def test_every_person_of_a_request_gets_a_file(run: Any, vault: Path) -> None:
+    names = ["u1", "a1", "=1+1", 'é, "x"', "../../up", "two\nlines", "a1"]
+    people_file(*names)
+    assert run("forget", *FILE, "--exactly", "--json").json["named"] == 6
+    done = run("certificate", "show", *FILE, "--out-folder", "out")
+    assert (done.code, done.out) == (
+        0,
+        "6 certificates written to out; out/index.csv says whose they are: do not hand it out\n",
+    )
+    with Path("out/index.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header[:3] == ["file", "name", "entry"]
+    assert "'=1+1" in {name for _, name, *_ in rows}  # no formula of a spreadsheet
+    rows = [[file, name.removeprefix("'"), *others] for file, name, *others in rows]
+    assert {name for _, name, *_ in rows} == set(names)
+    assert {path.name for path in Path("out").iterdir()} == {"index.csv", *(file for file, *_ in rows)}
+    assert {mode_of(path) for path in Path("out").iterdir()} == {0o600}
+    assert mode_of("out") == 0o700
+    with Vault.open() as opened:
+        keys = opened.public_keys().keys
+    for name_of_file, name, *_ in rows:
+        certificate = Certificate.read(Path("out", name_of_file).read_bytes())
+        assert certificate.verify(keys) == []
+        assert certificate.person is not None
+        assert certificate.person.text == name
+
+
+def test_keys_and_exit_code_say_who_has_no_certificate(run: Any, vault: Path) -> None:
+    run("forget", *users("u1", "a1"))
+    done = run("certificate", "show", *users("u1", "a1", "stranger"), "--out-folder", "out", "--json")
+    assert (done.code, done.json) == (
+        1,
+        {"folder": "out", "index": "out/index.csv", "written": 2, "missing": 1},
+    )
+    Path("empty").mkdir(mode=0o755)
+    printed = run("certificate", "show", *users("u1", "stranger"), "--out-folder", "empty")
+    assert printed.out == (
+        "1 certificate written to empty; empty/index.csv says whose they are: do not hand it out\n"
+        "1 of the named has no certificate, and no file in the index\n"
+    )
+    assert mode_of("empty") == 0o700
+
+
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("arguments", "sentence"),
     [
-        (("--ledger", "export.json"), "--ledger and --head need a --public-key"),
-        (("--head", f"2:{'ab' * 32}"), "--ledger and --head need a --public-key"),
-        (("--public-key", "keys.json", "--head", "2"), "a head must look like 12:3f8a"),
-        (("--public-key", "keys.json", "--ledger", "none.json"), "none.json cannot be read: No such file"),
-        (
-            ("--public-key", "keys.json", "--ledger", "clicks.csv"),
-            "clicks.csv is no export of a vault and no ledger",
-        ),
-        (("--public-key", "keys.json", "--ledger", "keys.json"), "keys.json is no export of a vault"),
-        (("--public-key", "keys.json", "--public-key", "keys.txt"), "give no other --public-key"),
-        (("--public-key", "export.json"), "--public-key export.json: the list of public keys must be as"),
-        (("--public-key", "clicks.csv"), "--public-key must be a key or a file"),
-        (("--public-key", "empty.txt"), "--public-key must name at least one key; got an empty file"),
+        (("--out-folder", "full"), "the folder must be a new one; full exists already and is not empty"),
+        (("--out-folder", "log"), "the folder must be a new one; log exists already and is not empty"),
+        (("--out-folder", "no/new"), "the new folder must be in a folder that exists; no does not"),
+        (("--out-folder", "new", "--out", "x"), "--out-folder writes a file per name; leave --out and"),
+        (("--out-folder", "new", "--sequence", "2"), "--out-folder writes a file per name; leave --out and"),
     ],
 )
-def test_options_that_name_no_keys_or_no_ledger_are_refused(
-    run: Any, options: tuple[str, ...], complaint: str
+def test_a_bad_folder_is_refused_before_anything_is_written(
+    run: Any, vault: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
+    run("forget", "--user", "u1")
+    Path("full").mkdir()
+    Path("full/mine").touch()
+    Path("log").touch()
+    before = contents(vault)
+    refused = run("certificate", "show", "--user", "u1", *arguments)
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert sentence in refused.err
+    assert contents(vault).keys() - {"vault.db-wal", "vault.db-shm"} == before.keys() - {
+        "vault.db-wal",
+        "vault.db-shm",
+    }
+
+
+def test_options_of_a_check_are_refused_in_a_sentence(run: Any, key: str) -> None:
+    run("forget", "--user", "u1", "--certificate", "u1.json")
     Path("empty.txt").touch()
-    refused = run("certificate", "verify", "honest.json", *options)
-    assert (refused.code, refused.out) == (2, "")
-    assert complaint in refused.err
+    for given, complaint in (
+        ("missing.txt", "--public-key must be a key or a file that exists; got 'missing.txt'"),
+        ("clicks.csv", "a public key must be 64 hexadecimal digits"),
+        ("empty.txt", "--public-key must name at least one key; empty.txt has none"),
+    ):
+        refused = run("certificate", "verify", "u1.json", "--public-key", given)
+        assert (refused.code, refused.out) == (2, "")
+        assert complaint in refused.err
+    assert run("certificate", "verify", "none.json", "--public-key", key).code == 2
+    assert run("certificate", "verify", "clicks.csv", "--public-key", key).code == 1
 
 
-@pytest.mark.usefixtures("forged")
-def test_a_changed_ledger_makes_no_certificate_valid(run: Any) -> None:
-    text = Path("ledger.jsonl").read_text(encoding="utf-8")
-    Path("ledger.jsonl").write_text(text.replace('"released":"', '"released":"x', 1), encoding="utf-8")
-    options = ("--public-key", "keys.json", "--ledger", "ledger.jsonl", "--json")
-    refused = run("certificate", "verify", "honest.json", *options)
-    assert refused.code == 1
-    (problem,) = refused.json["problems"]
-    assert problem.startswith("the ledger given cannot be used: sequence 3: the entry does not follow")
-
-
-def test_the_certificate_of_one_who_was_not_held_does_not_contradict_itself(run: Any, vault: Path) -> None:
-    run("forget", "--user", "u1", "--user", "stranger")
-    shown = run("certificate", "show", "--user", "stranger", "--out", "stranger.json").out
-    lines = shown.splitlines()
-    assert lines[0] == "Certificate written to stranger.json"
-    place = next(
-        at for at, line in enumerate(lines) if line.startswith("Request: 1 user: 'stranger', one of")
-    )
-    words = " ".join(lines[place:])
-    assert "one of several in the request; the vault held nothing under this name" in words
-    about = "Of this name: nothing was held, so nothing had to be forgotten. What follows was signed for the"
-    assert words.index(about) < words.index("Forgotten: the records of the request were removed")
-    held = " ".join(run("certificate", "show", "--user", "u1").out.split())
-    assert "Request: 1 user: 'u1', one of several in the request Forgotten: the records" in held
-    alone = run("forget", "--user", "a1", "--certificate", "a1.json")
-    assert alone.code == 0
-    assert "one of several" not in run("certificate", "show", "--user", "a1").out
-
-
-def test_names_of_separate_requests_are_shown_one_by_one(run: Any, folder: Path) -> None:
-    Path("log.csv").write_text("action,reward,user\n" + "".join(f"A,1,{user}\n" for user in range(330, 380)))
-    run("init", "--actions", "A", "--user-type", "integer")
-    run("ingest", "log.csv", "--user-column", "user")
-    run("forget", "--user", "337")
-    run("forget", "--user", "377")
-    refused = run("certificate", "show", "--user", "337", "--user", "377")
-    assert refused.code == 2
-    assert refused.err == (
-        "armnesia: there is no certificate of '337', '377' together: they were forgotten in separate"
-        " requests, or together with others; show the certificate of each alone, or of all with"
-        " --out-folder\n"
-    )
-    assert "'337' were forgotten" in run("certificate", "show", "--user", "337", "--user", "338").err
-    unknown = run("certificate", "show", "--user", "338")
-    assert unknown.code == 2
-    assert "similar" not in unknown.err
-
-
-def test_an_export_from_before_a_rotation_does_not_decide(run: Any, vault: Path) -> None:
-    run("forget", "--user", "u1", "--certificate", "u1.json")
-    run("export", "old.json")
-    rotated = run("rotate-key", "signing")
-    assert "Export again for auditors" in rotated.out
-    run("forget", "--user", "a1", "--certificate", "a1.json")
-    run("export", "new.json")
-    Path("keys.json").write_text(run("public-key", "--json").out)
-    for file in ("u1.json", "a1.json"):
-        verify = ("certificate", "verify", file, "--public-key", "keys.json", "--ledger")
-        undecided = run(*verify, "old.json")
-        assert undecided.code == 1
-        assert undecided.out.startswith(
-            "Whether the certificate is valid cannot be decided with this export: get a newer one\n"
-        )
-        assert "not valid" not in undecided.out
-        as_json = run(*verify, "old.json", "--json").json
-        assert (as_json["valid"], as_json["decided"]) == (False, False)
-        decided = run(*verify, "new.json", "--json")
-        assert (decided.code, decided.json["valid"], decided.json["decided"]) == (0, True, True)
-
-
-def test_an_old_export_does_not_hide_what_speaks_against_a_certificate(run: Any, vault: Path) -> None:
-    run("forget", "--user", "u1", "--certificate", "u1.json")
-    run("export", "old.json")
-    run("rotate-key", "signing")
-    Path("keys.json").write_text(run("public-key", "--json").out)
-    with Vault.open() as opened:
-        keys = opened._connection.all_keys
-    genuine = Certificate.from_json(Path("u1.json").read_text())
-    forged = about_another_entry(genuine, keys, released="C")
-    forged.save("forged.json")
-    verdict = run("certificate", "verify", "forged.json", "--public-key", "keys.json", "--ledger", "old.json")
-    assert (verdict.code, verdict.out.splitlines()[0]) == (1, "The certificate is not valid")
+def test_names_that_look_like_markup_are_shown_as_they_are(run: Any, key: str) -> None:
+    run("forget", "--user", "[bold]\x1b[2Jann", "--exactly", "--certificate", "c.json")
+    shown = run("certificate", "verify", "c.json", "--public-key", key).out
+    assert "[bold]" in shown
+    assert "\x1b" not in shown

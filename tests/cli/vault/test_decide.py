@@ -10,7 +10,7 @@ from tests.cli.examples import COLUMNS
 
 def test_decide_without_a_log_tells_what_the_vault_serves(run: Any, vault: Path) -> None:
     served = run("decide", "--json").json
-    assert set(served) == {"action", "by", "head"}
+    assert set(served) == {"action", "by", "head", "margin"}
     assert (served["action"], served["by"]) == ("B", "learner")
     assert "Served: B (decided by the learner" in run("decide").out
     of_a_log = run("decide", "clicks.csv", *COLUMNS, "--actions", "A,B")

@@ -1,7 +1,7 @@
 """A vault with many decisions on the command line."""
 
+import base64
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import pytest
 
 from armnesia.cli.vault.served import read_key
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault.state.decision_table import where_option
 
 ROWS = [
     (
@@ -44,7 +43,7 @@ def test_decide_prints_all_decisions_or_one(run: Any) -> None:
     found = run("decide", "--json").json
     assert found["by"] == ["country", "age:18,30"]
     assert len(found["decisions"]) == 9
-    assert {tuple(each) for each in found["decisions"]} == {("key", "action", "by")}
+    assert {tuple(each) for each in found["decisions"]} == {("key", "action", "by", "margin")}
     for each in found["decisions"]:
         key = ",".join(f"{name}={value}" for name, value in each["key"].items())
         one = run("decide", "--where", key, "--json").json
@@ -74,15 +73,6 @@ def test_a_key_is_read_from_one_option_or_several() -> None:
     assert read_key(["a=1", "b = x=y "], ["a", "b"]) == read_key(["a=1,b=x=y"], ["a", "b"])
 
 
-@pytest.mark.parametrize(
-    "value", ["a", "a, b", "x=y", "a,b=c", "'q'", '"q"', 'a"b', "it's", " a ", "", "a,page=b"]
-)
-def test_a_key_that_is_written_is_read_again(value: str) -> None:
-    key = {"country": value, "page": "home"}
-    (_, text) = shlex.split(where_option(key))
-    assert read_key([text], ["page", "country"]) == key
-
-
 @pytest.mark.parametrize("text", ["page=a,b=c", "page=a, b =c", 'page="a,b=c', "page='a',b=c"])
 def test_what_looks_like_an_unknown_key_is_refused(text: str) -> None:
     with pytest.raises(
@@ -106,7 +96,7 @@ def test_forget_lists_the_decisions_for_the_operator(run: Any) -> None:
     for each, before in zip(done["decisions"], preview["decisions"], strict=True):
         assert each.keys() == {"key", "counts", "served_before", "served"}
         assert before["probabilities"][each["served"]] > 0
-    assert "decisions" not in done["certificate"]["body"]["entry"]
+    assert "decisions" not in run("ledger", "--json").json["entries"][-1]
     assert (
         "30 records in 6 decisions; 2 of them serve another arm now." in run("forget", "--user", "user-4").out
     )
@@ -121,31 +111,18 @@ def test_signed_decisions_are_verified_as_certificates_are(run: Any) -> None:
     assert signed.code == 0
     Path("served.json").write_text(signed.out, encoding="utf-8")
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
-    assert run("export", "ledger.json").code == 0
     verify = ("certificate", "verify", "served.json", "--public-key", "keys.json")
-    found = run(*verify).out
-    assert "The served arms of 9 decisions are valid" in found
-    assert "Note: No ledger was given" in found
-    checked = run(*verify, "--ledger", "ledger.json", "--json").json
-    assert (checked["valid"], checked["decisions"], checked["ledger_checked"]) == (True, 9, True)
-    assert (checked["signer_checked"], checked["entries_since"]) == (True, 0)
-    assert checked["issued"] == json.loads(signed.out)["body"]["issued"]
-    assert checked["notes"][0].startswith("Other arms may be served by now: new rows change them without")
-    assert run("forget", "--user", "user-5").code == 0
-    assert run("export", "later.json").code == 0
-    grown = run(*verify, "--ledger", "later.json")
-    assert "Note: The ledger given has 1 entry after the head of the served arms." in grown.out
-    assert "Note: No ledger was given" not in grown.out
-    intact = run("certificate", "verify", "served.json")
-    assert (intact.code, "The served arms of 9 decisions are intact" in intact.out) == (0, True)
-    assert "Note: No public key was given" in intact.out
-    assert run("certificate", "verify", "served.json", "--ledger", "ledger.json").code == 2
+    found = run(*verify)
+    assert found.code == 0
+    assert found.out.startswith("Served at head 2:")
+    assert "Other arms may be served by now: new rows change them without" in found.out
+    checked = run(*verify, "--json").json
+    assert (checked["valid"], checked["problems"], len(checked["decisions"])) == (True, [], 9)
     document = json.loads(signed.out)
-    document["body"]["decisions"][0]["action"] = "Z"
-    Path("served.json").write_text(json.dumps(document), encoding="utf-8")
+    payload = base64.b64decode(document["payload"]).replace(b'"B"', b'"Z"')
+    Path("served.json").write_text(json.dumps({**document, "payload": base64.b64encode(payload).decode()}))
     changed = run(*verify)
-    assert changed.code == run("certificate", "verify", "served.json").code == 1
-    assert "Problem: the signature does not match: the served arms have been changed" in changed.out
+    assert (changed.code, changed.out.splitlines()[-1]) == (1, "It is not valid.")
     assert run("decide", "--signed", "--where", "country=DE,age=3").code == 2
     assert run("decide", "log.csv", "--signed", "--actions", "A,B,C").code == 2
 
@@ -153,7 +130,7 @@ def test_signed_decisions_are_verified_as_certificates_are(run: Any) -> None:
 def test_bad_keys_are_refused_at_init(run: Any) -> None:
     refused = run("init", "--actions", "A,B", "--by", "age:30,18")
     assert refused.code == 2
-    assert refused.err.startswith("armnesia: edges of key 'age' must rise")
+    assert refused.err.startswith("armnesia: edges of key 'age' must be finite numbers that rise")
     assert not Path("vault.db").exists()
     tilt = ("--unlearner", "tilt", "--epsilon", "1", "--delta", "1e-5", "--assumed-share", "0.5")
     refused = run("init", "--actions", "A,B", "--by", "country", *tilt)

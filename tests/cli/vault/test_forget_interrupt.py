@@ -23,7 +23,7 @@ def test_before_the_commit_nothing_was_changed(
 ) -> None:
     before = run("status", "--json").json
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.vault.operations.forget._delete_and_store", interrupt)
+        patched.setattr("armnesia.vault.operations.forget._store", interrupt)
         stopped = run(*FORGET)
     assert (stopped.code, stopped.out) == (130, "")
     assert stopped.err == "armnesia: interrupted; nothing was changed\n"
@@ -31,7 +31,7 @@ def test_before_the_commit_nothing_was_changed(
     assert not Path("u1.json").exists()
 
 
-def test_after_it_the_entry_is_named(run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_it_the_request_is_done(run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really = Vault.forget
 
     def forget(*given: Any, **options: Any) -> None:
@@ -42,12 +42,11 @@ def test_after_it_the_entry_is_named(run: Any, vault: Path, monkeypatch: pytest.
         patched.setattr(Vault, "forget", forget)
         stopped = run("forget", "--user", "u1")
         again = run(*FORGET)
-    entry = run("forget", "--user", "u1", "--json").json["sequence"]
-    forgotten = f"armnesia: interrupted; forgotten by ledger entry {entry};"
+    forgotten = "armnesia: interrupted; the request is done;"
     assert (stopped.code, stopped.out) == (130, "")
-    missing = "may be missing: run the same command again\n"
-    assert stopped.err == f"{forgotten} the search of the vault {missing}"
-    assert again.err == f"{forgotten} the search of the vault and the certificate file {missing}"
+    again_words = "run the same command again\n"
+    assert stopped.err == f"{forgotten} {again_words}"
+    assert again.err == f"{forgotten} the certificate file may be missing: {again_words}"
     assert run(*FORGET).code == 0
     assert Path("u1.json").exists()
 
@@ -59,13 +58,12 @@ def test_a_full_disk_after_the_commit_is_no_refusal(
     with monkeypatch.context() as patched:
         full = OSError(errno.ENOSPC, "No space left on device")
         patched.setattr("armnesia.cli.vault.forget.print_result", raising(full))
-        stopped = run("forget", "--user", "u1", "--no-search")
+        stopped = run("forget", "--user", "u1")
         previewed = run("forget", "--user", "u2", "--dry-run")
-    entry = run("forget", "--user", "u1", "--json").json["sequence"]
     assert stopped.code == 1
-    assert f"No space left on device; forgotten by ledger entry {entry}; run the same" in stopped.err
+    assert "No space left on device; the request is done; run the same" in stopped.err
     assert previewed.code == 2
-    assert "forgotten" not in previewed.err
+    assert "done" not in previewed.err
 
 
 def test_the_erasure_at_the_sources_may_be_missing(
@@ -80,12 +78,11 @@ def test_the_erasure_at_the_sources_may_be_missing(
         stopped = run(*erase)
     assert stopped.code == 130
     assert stopped.err == (
-        "armnesia: interrupted; forgotten by ledger entry 3; the erasure at the sources and the certificate"
+        "armnesia: interrupted; the request is done; the erasure at the sources and the certificate"
         " file may be missing: run the same command again\n"
     )
     done = run(*erase)
     assert done.code == 0
-    assert "At the source: purged" in done.out
     assert Path("u1.json").exists()
 
 

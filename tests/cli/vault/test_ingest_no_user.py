@@ -12,7 +12,7 @@ ROWS = "action,reward,who,id\nA,1,ann,1\nB,0,bob,2\n"
 def vault(folder: Path, run: Any) -> None:
     Path("people.csv").write_text(ROWS)
     Path("machines.csv").write_text("action,reward,id\nA,1,m1\n")
-    assert run("init", "--actions", "A,B").code == 0
+    assert run("init", "--actions", "A,B", "--learner", "greedy").code == 0
     assert run("ingest", "people.csv", "--user-column", "who").code == 0
     assert run("forget", "--user", "ann").code == 0
 
@@ -25,7 +25,7 @@ def test_a_forgotten_option_is_refused_before_anything_is_in(run: Any) -> None:
     assert run("init", *new, "--actions", "gate_30,gate_40").code == 0
     refused = run(*ingest)
     assert refused.code == 2
-    assert "name it with user (--user-column) ('userid' may be it), or" in refused.err
+    assert "no user column was named ('userid' may be it): name it with" in refused.err
     assert run("status", *new, "--json").json["records"] == 0
     assert run(*ingest, "--user-column", "userid", "--json").json["added"] == 2
 

@@ -16,7 +16,7 @@ def test_init_makes_files_for_their_owner_only(run: Any, clicks: Path) -> None:
     assert made["configuration"]["actions"] is None
     assert made["head"].startswith("1:")
     names = {path.name for path in folder.iterdir()}
-    assert names == {"clicks.csv", "vault.db", "vault.db-queue", "vault.db.keys", "vault.db.keys.head"}
+    assert names == {"clicks.csv", "vault.db", "vault.db.keys", "vault.db.keys.journal"}
     assert {mode_of(folder / name) for name in names - {"clicks.csv"}} == {0o600}
 
 
@@ -73,7 +73,7 @@ def test_a_vault_without_records_serves_its_default_action(run: Any, folder: Pat
     ("options", "said"),
     [
         (("--actions", "left,right"), "default_action must be one of 'left', 'right'; got 'A'"),
-        ((), "default_action needs declared actions; got 'A' without actions"),
+        ((), "default_action must be one of the actions, which must be declared; got 'A'"),
     ],
 )
 def test_a_default_action_must_be_declared(
@@ -105,37 +105,67 @@ def test_an_action_without_a_name_is_refused(run: Any, clicks: Path, actions: st
     assert [path.name for path in clicks.parent.iterdir()] == ["clicks.csv"]
 
 
-def test_init_makes_a_successor(run: Any, vault: Path) -> None:
-    run("forget", "--user", "u1", "--certificate", "u1.json")
+def test_people_who_were_forgotten_elsewhere_stay_out(run: Any, vault: Path) -> None:
+    run("forget", "--user", "u1")
     new = ("--url", "sqlite:///new.db")
-    made = run("init", "--reward-range", "0,5", "--successor-of", "sqlite:///vault.db", *new)
+    made = run("init", "--user-type", "text", "--forgotten-from", "vault.db.keys.journal", *new)
     assert made.code == 0, made.err
-    old = run("status", "--json").json["vault"]
-    head = run("ledger", "--head-only").out.strip()
-    assert f"It succeeds the vault {old} at head {head}." in made.out
     assert run("status", "--json", *new).json["suppressed"] == 1
-    assert run(*INGEST, *new, "--json").json["suppressed"] > 0
-    keys = run("public-key", "--of", old, "--json", *new).out
-    Path("old-keys.json").write_text(keys, encoding="utf-8")
-    assert run("certificate", "verify", "u1.json", "--public-key", "old-keys.json").code == 0
-    Path("new-keys.json").write_text(run("public-key", "--json", *new).out, encoding="utf-8")
-    assert run("certificate", "verify", "u1.json", "--public-key", "new-keys.json").code == 1
+    assert run(*INGEST, *new, "--json").json["suppressed"] == 40
+    for other in (
+        ("--user-type", "integer", "--forgotten-from", "vault.db.keys.journal"),
+        ("--forgotten-from", "no"),
+    ):
+        refused = run("init", *other, "--url", "sqlite:///other.db")
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert not Path("other.db").exists()
 
 
-def test_a_successor_is_refused_in_one_sentence(run: Any, vault: Path) -> None:
-    new = ("--url", "sqlite:///new.db")
-    alone = run("init", "--successor-keys", "vault.db.keys", *new)
-    assert (alone.code, len(alone.err.splitlines())) == (2, 1)
-    missing = run("init", "--successor-of", "sqlite:///other.db", *new)
-    assert missing.code == 2
-    assert "there is no vault at 'other.db'" in missing.err
-    other = run("init", "--user-type", "integer", "--successor-of", "sqlite:///vault.db", *new)
-    assert other.code == 2
-    assert "user_type must be text, or not be given; got integer" in other.err
-    assert not Path("new.db").exists()
-    unknown = run("public-key", "--of", "v-1")
-    assert unknown.code == 2
-    assert (
-        "--of must be the id of a vault that this one succeeds, and it succeeds none; got 'v-1'"
-        in unknown.err
+RARE = "\n".join(["action,reward,user", *(f"{'AB'[n % 2]},{int(n % 100 == 0)},{n}" for n in range(2000))])
+STARS = "action,reward,user\n" + "".join(f"{n % 3},{1 + n % 2 * 3.5},ann\n" for n in range(3000))
+
+
+@pytest.mark.parametrize(
+    ("log", "options", "proposed"),
+    [
+        (
+            RARE,
+            (),
+            {"actions": ["A", "B"], "reward_range": [0, 1], "user_type": "integer", "learner": "kl_lcb"},
+        ),
+        (
+            STARS,
+            (),
+            {"actions": ["0", "1", "2"], "reward_range": [1, 5], "user_type": "text", "learner": "lcb"},
+        ),
+        (
+            RARE,
+            ("--actions", "B,A,C", "--reward-range", "0,2", "--user-type", "text", "--learner", "greedy"),
+            {"actions": ["B", "A", "C"], "reward_range": [0, 2], "user_type": "text", "learner": "greedy"},
+        ),
+        (RARE, ("--unlearner", "gaussian", "--epsilon", "1", "--delta", "1e-5"), {"learner": "lcb"}),
+    ],
+)
+def test_a_log_proposes_what_is_not_given(
+    run: Any, folder: Path, log: str, options: tuple[str, ...], proposed: dict[str, Any]
+) -> None:
+    Path("log.csv").write_text(log)
+    made = run("init", "--like", "log.csv", *options, "--json")
+    assert (made.code, made.err) == (0, "")
+    assert {name: made.json["configuration"][name] for name in proposed} == proposed
+    assert run("ingest", "log.csv").code == 0
+
+
+def test_what_was_proposed_is_printed(run: Any, folder: Path) -> None:
+    Path("rare.csv").write_text(RARE.replace("action,reward,user", "arm,won,who"))
+    columns = ("--action-column", "arm", "--reward-column", "won", "--user-column", "who")
+    first = run("init", "--like", "rare.csv", *columns).out.splitlines()[0]
+    assert first == (
+        "Like rare.csv, 2000 rows: 2 actions ('A', 'B'), rewards from 0 to 1, user type integer,"
+        " learner kl_lcb (rewards are rare for so few rows)."
     )
+    Path("wrong.csv").write_text("action,reward\nA,1\nB,x\n")
+    for wrong in (("--like", "wrong.csv"), ("--like", "none.csv"), ("--action-column", "arm")):
+        refused = run("init", *wrong, "--url", "sqlite:///other.db")
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert not Path("other.db").exists()

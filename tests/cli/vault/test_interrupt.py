@@ -16,7 +16,7 @@ INGEST = ("ingest", "log.csv", "--user-column", "user")
 @pytest.fixture(autouse=True)
 def vault(run: Any, folder: Path) -> None:
     """An empty vault."""
-    assert run("init", "--actions", "A,B").code == 0
+    assert run("init", "--actions", "A,B", "--learner", "greedy").code == 0
 
 
 @contextmanager

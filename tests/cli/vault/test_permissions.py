@@ -18,7 +18,7 @@ from tests.unprivileged import Outcome, Unprivileged, unprivileged
 FORGET = ("forget", "--user", "u1")
 INIT = ("init", "--url", "sqlite:///new.db")
 OTHER_KEYS = ("--keys", "keys/vault.keys")
-PIN = "vault.db.keys.head"
+JOURNAL = "vault.db.keys.journal"
 NOT_FOR_WRITING = "the vault 'vault.db' cannot be opened for writing: Permission denied"
 
 # Which paths are closed, to which mode; the command; its message.
@@ -51,23 +51,14 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
     "keys in a folder that is closed": (
         {"keys": 0},
         (*FORGET, *OTHER_KEYS),
-        "keys/vault.keys cannot be read: Permission denied",
+        "Permission denied",
     ),
     "a new signing key": (
         {"keys": 0o500},
-        ("rotate-key", "signing", *OTHER_KEYS),
-        "keys/vault.keys cannot be written: Permission denied",
+        ("rotate-key", *OTHER_KEYS),
+        "the journal ",  # which those keys do not have beside them
     ),
-    "a new digest key": (
-        {"keys": 0o500},
-        ("rotate-key", "digest", *OTHER_KEYS),
-        "keys/vault.keys cannot be written: Permission denied",
-    ),
-    "a pinned head that is closed": (
-        {PIN: 0},
-        FORGET,
-        f"{PIN}' cannot be read: Permission denied",
-    ),
+    "a journal that is closed": ({JOURNAL: 0}, FORGET, f"{JOURNAL} cannot be used: Permission denied"),
     "a log that is closed": (
         {"clicks.csv": 0},
         INGEST,
@@ -89,22 +80,12 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
         ("export", "closed/export.json"),
         "closed/export.json cannot be written: Permission denied",
     ),
-    "an export for restoring": (
-        {"closed": 0o500},
-        ("export", "closed/export.json", "--for-restore"),
-        "closed/export.json cannot be written: Permission denied",
-    ),
-    "the ledger": (
-        {"closed": 0o500},
-        ("ledger", "--export", "closed/ledger"),
-        "the file must be in a writable folder; closed is not writable",
-    ),
     "a backup": (
         {"closed": 0o500},
         ("backup", "closed/backup.db"),
         "closed/backup.db cannot be written: Permission denied",
     ),
-    "an export to restore from": ({"people": 0}, ("restore", "people"), "not readable"),
+    "a journal to restore from": ({"people": 0}, ("restore", "people"), "people"),
 }
 
 
@@ -180,30 +161,21 @@ def test_what_is_closed_is_refused_and_nothing_is_lost(owner: Unprivileged, fold
     assert answer(owner, folder, *FORGET)["records"] == 40
 
 
-@pytest.mark.parametrize(
-    ("keys", "modes"),
-    [((), {PIN: 0o400}), (OTHER_KEYS, {"keys": 0o500})],
-    ids=["a pin for reading only", "no pin, in a folder for reading only"],
-)
-def test_a_head_that_cannot_be_pinned_is_reported_after_the_commit(
-    owner: Unprivileged, folder: Path, keys: tuple[str, ...], modes: dict[str, int]
+@pytest.mark.parametrize("mode", [0o400, 0o600])
+def test_a_journal_that_cannot_be_written_hinders_no_request_that_it_lacks(
+    owner: Unprivileged, folder: Path, mode: int
 ) -> None:
-    """The pin follows the commit, so the request is done: the sentence says so, and asking again shows it."""
-    before = contents(folder)
-    with closed(folder, modes):
-        refused = owner.run(*FORGET, *keys, "--certificate", "certificate.json", within=folder)
-        assert_one_sentence(refused, "the head could not be pinned", code=1)
-        assert refused.err.endswith(": Permission denied; the change to the vault is committed\n")
-        assert contents(folder).keys() == before.keys()
-        # Nothing is handed out that the pin does not know of.
-        refused = owner.run(*FORGET, *keys, "--certificate", "certificate.json", within=folder)
-        assert_one_sentence(refused, "the head could not be pinned")
-    again = answer(owner, folder, *FORGET, *keys, "--certificate", "certificate.json")
-    assert again["repeated"]
-    assert again["sequence"] == 4
-    assert answer(owner, folder, "verify", *keys)["records"] == 159
-    checked = answer(owner, folder, "certificate", "verify", "certificate.json")
-    assert checked["valid"]
+    """The journal follows the commit: what it lacks is appended by the next command, before it answers."""
+    with closed(folder, {JOURNAL: mode}):
+        refused = owner.run(*FORGET, within=folder)
+    if mode == 0o400:
+        assert refused.code != 0
+        assert refused.err.count("\n") == 1
+    again = answer(owner, folder, *FORGET, "--certificate", "certificate.json")
+    assert answer(owner, folder, "verify")["records"] == 159
+    key = owner.run("public-key", within=folder).out.strip()
+    assert answer(owner, folder, "certificate", "verify", "certificate.json", "--public-key", key)["valid"]
+    assert again["certificate"] is not None
 
 
 def test_a_counted_source_that_is_closed_is_first_to_be_made_readable(
@@ -215,9 +187,7 @@ def test_a_counted_source_that_is_closed_is_first_to_be_made_readable(
         assert done.code == 0, done.err
     with closed(folder, {"clicks.csv": 0}):
         refused = owner.run(*FORGET, *external, within=folder)
-    wanted = (
-        "Permission denied; the vault has counted rows of this source: make it readable again, or restore"
-    )
+    wanted = "cannot be read as CSV: Permission denied; "
     assert_one_sentence(refused, wanted)
     done = owner.run(*FORGET, *external, within=folder)
     assert (done.code, done.err) == (0, "")

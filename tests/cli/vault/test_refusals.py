@@ -18,10 +18,6 @@ GAUSSIAN = (*FORGET, "--unlearner", "gaussian", "--epsilon", "1")
 NEW = ("init", "--url", "sqlite:///new.db")
 
 REFUSALS = {
-    "no export file": (
-        ("restore",),
-        "Missing argument 'EXPORT' (Written by export --for-restore); see",
-    ),
     "no file to export to": (
         ("export",),
         "'FILE' (The file to write; an older export of the",
@@ -34,7 +30,6 @@ REFUSALS = {
         ("ingest",),
         "Missing argument 'LOG' (CSV or Parquet files (a path, folder or glob), delta:PATH, iceberg:",
     ),
-    "no key to replace": (("rotate-key",), "'signing|digest' (The key to replace); see armnesia rotate-key"),
     "no certificate to verify": (
         ("certificate", "verify"),
         "(The certificate); see armnesia cert",
@@ -43,7 +38,7 @@ REFUSALS = {
     "no request to show": (("certificate", "show"), "name people or records by one of --user"),
     "a second init": (
         ("init",),
-        "there is already a vault at 'vault.db', and there are keys at 'vault.db.keys' already",
+        "there is already a vault at 'vault.db', and there are keys at ",
     ),
     "a second init with other keys": (("init", "--keys", "other"), "there is already a file 'vault.db'"),
     "no such kind of address": (("status", "--url", "mysql://me:secret@host/db"), "got 'mysql://…'"),
@@ -100,7 +95,7 @@ REFUSALS = {
     ),
     "a database that is named as a file": (
         ("ingest", "foreign.db", *COLUMNS),
-        "got 'foreign.db'; a table of a database is sqlite:///foreign.db with table (--table)",
+        "got 'foreign.db'; a table of a database is sqlite:///FILE with table (--table)",
     ),
     "a person as an argument": (("forget", "116"), "(116); name people with --user"),
     "a certificate as an argument": (
@@ -143,21 +138,25 @@ REFUSALS = {
     "a certificate in no folder": ((*FORGET, "--certificate", "no/c"), "a folder that exists; no does not"),
     "readmitting who is not out": (("readmit", "--user", "u1"), "1 of the 1 named is not on"),
     "a policy below the default": (("policy", "--levels", "request_shape"), "is beyond a policy of up to"),
-    "which key": (("rotate-key", "all"), "the key must be signing or digest; got 'all'"),
-    "no head": (("verify", "--head", "12"), "a head must look like"),
-    "no head of a ledger": (("ledger", "--head", "x"), "a head must look like"),
-    "two questions": (("ledger", "--head-only", "--head", "1:0"), "exclude each other; give one"),
-    "a ledger over a file": (("ledger", "--export", "clicks.csv"), "clicks.csv exists already"),
+    "no checkpoint": (("verify", "--checkpoint", "clicks.csv"), "clicks.csv is no checkpoint of a ledger"),
+    "no checkpoint of a ledger": (("ledger", "--checkpoint", "no"), "no cannot be read: No such file"),
+    "two questions": (("ledger", "--checkpoint-only", "--checkpoint", "x"), "exclude each other; give one"),
+    "an export over a file": (("export", "clicks.csv"), "clicks.csv exists already"),
     "a backup over a file": (("backup", "clicks.csv"), "clicks.csv exists already; nothing was written"),
     "a certificate without a request": (("certificate", "show"), "one of --user"),
-    "a certificate of two": (("certificate", "show", "--user", "u", "--sequence", "2"), "names an entry"),
     "no such certificate": (
         ("certificate", "show", "--user", "u1"),
-        "no certificate for exactly this",
+        "there is no certificate: nobody was forgotten here by this name",
     ),
-    "an entry without one": (("certificate", "show", "--sequence", "1"), "entry 1 of the ledger has no"),
-    "no file to verify": (("certificate", "verify", "no"), "no cannot be read: No such file"),
-    "restoring from nothing": (("restore", "no"), "no cannot be read"),
+    "an entry without one": (
+        ("certificate", "show", "--sequence", "1"),
+        "entry 1 of the ledger is no deletion",
+    ),
+    "no file to verify": (
+        ("certificate", "verify", "no", "--public-key", "ab" * 32),
+        "no cannot be read: No such file",
+    ),
+    "restoring from nothing": (("restore", "no"), "the journal no is missing"),
     "restoring from a log": (("restore", "closed.csv"), "closed.csv"),
 }
 
@@ -195,10 +194,17 @@ def in_the_folder(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def without_counters(folder: Path) -> dict[str, bytes]:
+    """Every file; of a database without the counter of SQLite's transactions, which may be empty ones."""
+    found = contents(folder)
+    found["vault.db"] = b"".join((found["vault.db"][:24], found["vault.db"][28:92], found["vault.db"][96:]))
+    return found
+
+
 @pytest.mark.parametrize("case", REFUSALS)
 def test_bad_input_is_one_sentence_and_nothing_is_written(run: Any, vault: Path, case: str) -> None:
     arguments, sentence = REFUSALS[case]
-    before = contents(vault)
+    before = without_counters(vault)
     refused = run(*arguments)
     assert refused.code == 2
     assert sentence in refused.err
@@ -206,7 +212,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(run: Any, vault: Path,
     assert refused.err.count("\n") == 1
     assert refused.out == ""
     assert "secret" not in refused.err
-    assert contents(vault) == before
+    assert without_counters(vault) == before
 
 
 def test_a_reward_out_of_range_far_down_leaves_nothing(run: Any, vault: Path, tmp_path: Path) -> None:
@@ -215,7 +221,8 @@ def test_a_reward_out_of_range_far_down_leaves_nothing(run: Any, vault: Path, tm
     before = contents(vault)
     refused = run("ingest", log, *COLUMNS, "--other-ids")
     assert refused.code == 2
-    assert "must lie in reward_range [0.0, 1.0]; got 1.5 at row 60001" in refused.err
+    assert "must hold a number from 0.0 to 1.0, the reward range, in every row; got '1.5'" in refused.err
+    assert "at row 60001: " in refused.err
     assert refused.err.count("\n") == 1
     assert contents(vault) == before
 
@@ -243,7 +250,7 @@ def test_a_keys_file_that_others_may_read_is_refused(run: Any, vault: Path, tmp_
     assert "is accessible to other users (mode 0640); restrict it with: chmod 600" in refused.err
 
 
-@pytest.mark.parametrize("arguments", [NEW, ("public-key",)], ids=["init", "public-key"])
+@pytest.mark.parametrize("arguments", [NEW], ids=["init"])
 def test_without_the_extra_the_command_says_what_to_install(
     run: Any, vault: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
@@ -251,11 +258,11 @@ def test_without_the_extra_the_command_says_what_to_install(
 
     signatures._private_key.cache_clear()
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
-    before = contents(vault)
+    before = without_counters(vault)
     refused = run(*arguments)
     assert refused.code == 2
     assert refused.err == (
         'armnesia: The vault needs an optional dependency: pip install "armnesia[vault]", or in a checkout'
         ' pip install ".[vault]"\n'
     )
-    assert contents(vault) == before
+    assert without_counters(vault) == before

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
-TUTORIAL, OPERATIONS, MOVING = "docs/vault-tutorial.md", "docs/vault-operations.md", "docs/vault-moving.md"
+TUTORIAL, OPERATIONS = "docs/vault-tutorial.md", "docs/vault-operations.md"
+FEW_RECORDS = re.compile(r"armnesia: warning: every score lies below .*\n")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -33,7 +34,8 @@ def run_command(run: Any, words: list[str]) -> str:
     assert program == "armnesia"
     arguments, output = (arguments[:-2], arguments[-1]) if ">" in arguments else (arguments, None)
     done = run(*arguments)
-    assert (done.code, done.err) == (0, "")
+    # The logs of the pages are small: the program warns that there are few records.
+    assert (done.code, FEW_RECORDS.sub("", done.err)) == (0, "")
     if output is not None:
         Path(output).write_text(done.out, encoding="utf-8")
         return ""
@@ -71,11 +73,11 @@ def test_the_commands_are_found() -> None:
     ]
     tutorial = commands(TUTORIAL, "With the bundled log")
     assert [words[1] for words in tutorial] == [
-        *("init", "ingest", "decide", "forget", "forget", "public-key", "export", "certificate", "verify"),
-        *("ledger", "ledger"),
+        *("init", "ingest", "decide", "forget", "forget", "public-key", "certificate", "verify"),
+        *("ledger", "ledger", "compact", "certificate"),
     ]
     assert ["armnesia", "public-key", "--json", ">", "public-keys.json"] in tutorial
-    assert ["armnesia", "ledger", "--head", "$(cat head.txt)"] in tutorial
+    assert ["armnesia", "ledger", "--checkpoint", "checkpoint.txt"] in tutorial
 
 
 def test_output_that_differs_is_noticed() -> None:
@@ -103,8 +105,8 @@ def test_the_tutorial_runs_on_a_log_of_ones_own(run: Any) -> None:
 
 def test_the_backup_commands_of_the_docs_run(run: Any, folder: Path) -> None:
     assert run("init").code == 0
-    run_section(run, OPERATIONS, "Backups")
-    assert {path.name for path in folder.iterdir()} >= {"monday.db", "latest.json"}
+    run_section(run, OPERATIONS, "Back up and restore")
+    assert {path.name for path in folder.iterdir()} >= {"monday.db", "auditor.jsonl"}
 
 
 @pytest.mark.usefixtures("folder")
@@ -119,31 +121,21 @@ def test_the_policy_commands_of_the_docs_run(run: Any) -> None:
 def test_the_commands_after_a_theft_run(run: Any) -> None:
     assert run("forget", "--user", "u1", "--certificate", "u1.json").code == 0
     run_section(run, OPERATIONS, "Keys")
-    run_section(run, OPERATIONS, "Stolen signing keys")
-    against = ("--public-key", "public-keys.json", "--ledger", "auditor.json")
-    head = Path("head.txt").read_text(encoding="utf-8").strip()
-    assert run("certificate", "verify", "u1.json", *against, "--head", head).code == 1
+    keys = ("--public-key", "public-keys.json")
+    assert run("certificate", "verify", "u1.json", *keys).code == 1
     assert run("certificate", "show", "--user", "u1", "--out", "again.json").code == 0
-    assert run("certificate", "verify", "again.json", *against, "--head", head).code == 0
-    assert run("status", "--json").json["to_reissue"] == 0
+    assert run("certificate", "verify", "again.json", *keys, "--checkpoint", "checkpoint.txt").code == 0
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_commands_of_a_successor_run(run: Any) -> None:
+def test_the_commands_of_a_vault_in_the_place_of_another_run(run: Any) -> None:
     Path("log.csv").write_text("action,reward,user\nA,1,ann\nB,20,bob\n", encoding="utf-8")
     assert run("init", "--actions", "A,B", "--reward-range", "0,20").code == 0
     assert run("ingest", "log.csv", "--user-column", "user").code == 0
     assert run("forget", "--user", "ann").code == 0
-    run_section(run, MOVING, "Successors")
+    run_section(run, OPERATIONS, "A new vault in the place of an old one")
     new = run("status", "--url", "sqlite:///new.db", "--json").json
     assert (new["records"], new["suppressed"]) == (1, 1)
-
-
-@pytest.mark.usefixtures("vault")
-def test_the_commands_of_a_move_run(run: Any) -> None:
-    run_section(run, MOVING, "Moving to another database")
-    old, new = (run("status", "--url", f"sqlite:///{name}.db", "--json").json for name in ("vault", "moved"))
-    assert (new["head"], new["records"]) == (old["head"], old["records"])
 
 
 @pytest.mark.usefixtures("folder")

@@ -7,8 +7,6 @@ import pytest
 
 from tests.cli.examples import contents
 
-FLOATS = "user column 'user' looks like integers that became floats, such as 7.0 for 7, first in row 1"
-
 
 @pytest.fixture(autouse=True)
 def logs(folder: Path) -> Path:
@@ -19,16 +17,16 @@ def logs(folder: Path) -> Path:
 
 
 def test_ids_that_became_floats_are_no_second_people_in_a_vault_of_integers(run: Any) -> None:
-    assert run("init", "--actions", "A,B", "--user-type", "integer").code == 0
+    assert run("init", "--actions", "A,B", "--user-type", "integer", "--learner", "greedy").code == 0
     first = run("ingest", "floats.csv")
     assert (first.err, "User type" in first.out) == ("", False)  # it was declared
     again = run("ingest", "integers.csv", "--json")
     assert (again.json["added"], again.json["already_there"], again.json["user_type_fixed"]) == (0, 3, None)
     done = run("forget", "--user", "1", "--certificate", "one.json", "--json").json
-    assert (done["records"], done["certificate"]["opening"]["request"]) == (1, {"users": ["1"]})
+    (opened,) = done["certificate"]["opening"]
+    assert (done["records"], opened["text"]) == (1, "1")
     shown = [run("certificate", "show", "--user", name, "--json").out for name in ("1", "1.0", " 01")]
     assert len(set(shown)) == 1
-    assert run("certificate", "verify", "one.json").code == 0
     assert run("ingest", "floats.csv", "--user-column", "user", "--json").json["suppressed"] == 1
     Path("names").write_text("3.0\n")
     assert run("forget", "--file", "names", "--dry-run", "--json").json["records"] == 1
@@ -38,7 +36,7 @@ def test_ids_that_became_floats_are_no_second_people_in_a_vault_of_integers(run:
 
 
 def test_the_first_ingest_says_how_people_are_named(run: Any) -> None:
-    assert run("init", "--actions", "A,B").code == 0
+    assert run("init", "--actions", "A,B", "--learner", "greedy").code == 0
     assert run("status", "--json").json["configuration"]["user_type"] is None
     done = run("ingest", "integers.csv")
     assert "User type from now on: integer\n" in done.out
@@ -53,11 +51,9 @@ def test_the_first_ingest_says_how_people_are_named(run: Any) -> None:
 
 
 def test_a_misspelt_person_is_refused_with_the_spelling_that_is_held(run: Any, logs: Path) -> None:
-    assert run("init", "--actions", "A,B").code == 0
+    assert run("init", "--actions", "A,B", "--learner", "greedy").code == 0
     done = run("ingest", "floats.csv")
     assert "User type from now on: text\n" in done.out
-    assert done.err.startswith(f"armnesia: warning: {FLOATS}: ")
-    assert "(init --user-type integer)" in done.err
     before = contents(logs)
     for options in ((), ("--dry-run",), ("--certificate", "one.json")):
         refused = run("forget", "--user", "1", *options)
@@ -69,7 +65,7 @@ def test_a_misspelt_person_is_refused_with_the_spelling_that_is_held(run: Any, l
         )
     assert contents(logs) == before
     assert run("forget", "--user", "1", "--exactly", "--dry-run", "--json").json["held"] == 0
-    assert run("forget", "--user", "1", "--exactly", "--json").json["kind"] == "nothing_held"
+    assert run("forget", "--user", "1", "--exactly", "--json").json["held"] == 0
     assert run("forget", "--user", "1.0", "--json").json["records"] == 1
 
 

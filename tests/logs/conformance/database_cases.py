@@ -51,13 +51,7 @@ def in_sqlite(
                 held = {}
         return Stored(f"sqlite:///{path}", held, read)
 
-    return Case(
-        f"SQLite: {name}",
-        outcome=outcome,
-        writers={"SQLite table": write},
-        elsewhere="a matter of SQLite",
-        **options,
-    )
+    return Case(f"SQLite: {name}", outcome=outcome, writers={"SQLite table": write}, **options)
 
 
 COLUMNS = ("action", "reward", "user", "key")
@@ -87,21 +81,12 @@ SQLITE_CASES = [
     in_sqlite(
         "integers in a column NUMERIC", sqlite_users("NUMERIC"), users(BIG, BIG - 1, str(BIG + 1), 2**63 - 1)
     ),
-    in_sqlite("text in a column TEXT", sqlite_users("TEXT"), users(BIG, "007", str(2**64 + 1))),
-    in_sqlite("floats in a column REAL", sqlite_users("REAL"), users(7, 0.1 + 0.2, 1e300, 1e-7)),
     in_sqlite("floats of 17 digits in a column without a type", TABLE, users(0.1 + 0.2, 0.3, 1 / 3)),
-    in_sqlite(
-        "floats of 17 digits as keys",
-        "CREATE TABLE log (action, reward, user, key)",
-        [("A", 1, "a", 0.1 + 0.2), ("A", 1, "a", 0.3)],
-        by=(Key("key", "key"),),
-    ),
     in_sqlite(
         "rewards in a column INTEGER",
         "CREATE TABLE log (action TEXT, reward INTEGER, user TEXT)",
         [("A", 1, "a"), ("A", 0.5, "b")],
         refused("CAST"),
-        once_right="DuckDB takes a column for what it is declared to be",
     ),
     in_sqlite(
         "rewards in a column INTEGER, by a view",
@@ -110,14 +95,7 @@ SQLITE_CASES = [
         [("A", 1, "a"), ("A", 0.5, "b")],
         read="seen",
     ),
-    in_sqlite(
-        "rewards in a column TEXT",
-        "CREATE TABLE log (action TEXT, reward TEXT, user TEXT)",
-        PLAIN,
-        refused("reward"),
-    ),
     in_sqlite("a reward of text among numbers", TABLE, [*PLAIN, ("A", "0.5", "ann")]),
-    in_sqlite("a reward of bytes", TABLE, [*PLAIN, ("A", b"\x01", "ann")], refused("reward")),
     in_sqlite("a reward of bytes that are a digit", TABLE, [*PLAIN, ("A", b"1", "ann")], refused("reward")),
     in_sqlite(
         "a view", TABLE + ";CREATE VIEW seen AS SELECT * FROM log WHERE reward > 0", PLAIN, read="seen"
@@ -129,12 +107,6 @@ SQLITE_CASES = [
         refused("cannot be read"),
         read="seen",
     ),
-    in_sqlite(
-        "a table WITHOUT ROWID",
-        "CREATE TABLE log (action, reward, user PRIMARY KEY) WITHOUT ROWID",
-        PLAIN[:2],
-    ),
-    in_sqlite("a table in a schema", TABLE, PLAIN, read="main.log"),
     in_sqlite(
         "generated columns",
         "CREATE TABLE log (action, reward, user, half AS (reward / 2.0) STORED, who AS (user || '!'))",
@@ -201,13 +173,7 @@ def in_postgres(
         held = by_columns(COLUMNS[: len(rows[0])], rows) if rows else {}
         return Stored(postgres_url(), holds(held) if holds else held, read.format(**named))
 
-    return Case(
-        f"PostgreSQL: {name}",
-        outcome=outcome,
-        writers={"PostgreSQL table": write},
-        elsewhere="a matter of PostgreSQL",
-        **options,
-    )
+    return Case(f"PostgreSQL: {name}", outcome=outcome, writers={"PostgreSQL table": write}, **options)
 
 
 def typed(user: str = "text", reward: str = "float8", action: str = "text") -> str:
@@ -226,7 +192,6 @@ ANY_CASE = (
 POSTGRES_CASES = [
     in_postgres("numeric NaN as a reward", NUMERIC, rewards("1", "NaN"), refused("reward")),
     in_postgres("numeric Infinity as a reward", NUMERIC, rewards("1", "Infinity"), refused("reward")),
-    in_postgres("numeric -Infinity as a reward", NUMERIC, rewards("1", "-Infinity"), refused("reward")),
     in_postgres(
         "numeric of many digits as a reward",
         NUMERIC,
@@ -246,16 +211,12 @@ POSTGRES_CASES = [
         holds=lambda held: {**held, "user": ["1.5", "1.5", "1000", "0.00000012", "10000000000000000000001"]},
     ),
     in_postgres(
-        "real as users", typed("real"), users(0.5, 7.0), holds=lambda held: {**held, "user": [0.5, 7]}
-    ),
-    in_postgres(
         "real as users, with more digits than it shows",
         typed("real"),
         users(0.1),
         holds=lambda held: {**held, "user": [0.10000000149011612]},
     ),
     in_postgres("char(n) without its padding", typed("char(10)", action="char(3)"), users("ann", "bob", "é")),
-    in_postgres("varchar", typed("varchar(20)"), users("ann", "ann ", " ann")),
     in_postgres(
         "an enumeration",
         typed("{schema}.mood_{number}"),
@@ -266,21 +227,10 @@ POSTGRES_CASES = [
         "an enumeration with the name of a number",
         typed(reward="{schema}.numeric"),
         rewards("0.5"),
-        refused("must hold numbers"),
         before="CREATE TYPE {schema}.numeric AS ENUM ('0.5', '1')",
     ),
-    in_postgres(
-        "a domain",
-        typed("{schema}.name_{number}"),
-        users("ann", "bob"),
-        before="CREATE DOMAIN {schema}.name_{number} AS text CHECK (VALUE <> '')",
-    ),
     in_postgres("arrays as users", typed("int[]"), users([1, 2]), refused("user")),
-    in_postgres("jsonb as users", typed("jsonb"), users('{"a": 1}'), refused("user")),
-    in_postgres("a moment of infinity as a user", typed("timestamp"), users("infinity")),
     in_postgres("a moment with a zone of infinity as a user", typed("timestamptz"), users("infinity", None)),
-    in_postgres("booleans as rewards", typed(reward="boolean"), rewards(True, False)),
-    in_postgres("text as rewards", typed(reward="text"), rewards("1", "0"), refused("reward")),
     in_postgres(
         "a view", typed(), PLAIN, after="CREATE VIEW {table}_v AS SELECT * FROM {table}", read="{table}_v"
     ),
@@ -293,13 +243,6 @@ POSTGRES_CASES = [
         read="{table}_v",
     ),
     in_postgres(
-        "a materialised view",
-        typed(),
-        PLAIN,
-        after="CREATE MATERIALIZED VIEW {table}_m AS SELECT * FROM {table}",
-        read="{table}_m",
-    ),
-    in_postgres(
         "generated columns",
         typed() + ", half float8 GENERATED ALWAYS AS (reward / 2) STORED",
         [],
@@ -307,6 +250,7 @@ POSTGRES_CASES = [
         holds=lambda _: {"action": ["A", "B"], "half": [0.5, 0.25], "user": ["ann", "bob"]},
         roles=("action", "half", "user"),
     ),
+    in_postgres("addresses", typed("inet"), users("10.0.0.1", "10.0.0.0/24", "::1", None)),
     in_postgres("text with backslashes", typed(), users("a\\b", "a\\\\b", "\\x41")),
     in_postgres(
         "texts that a collation takes for equal",

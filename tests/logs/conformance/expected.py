@@ -11,7 +11,7 @@ from typing import Any
 
 UNIT = 10**9
 Range = tuple[float, float]
-Totals = dict[str, tuple[int, int, int]]
+Totals = dict[str, tuple[int, ...]]
 """For each action: the number of rows, the sum of the units and the sum of their squares."""
 
 
@@ -32,7 +32,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, dt.datetime):
         utc = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
         return _without_zeros(str(utc)) + ("" if value.tzinfo is None else "+00:00")
-    return _without_zeros(str(value)) if isinstance(value, dt.time) else str(value)
+    return str(value)
 
 
 def _without_zeros(text: str) -> str:

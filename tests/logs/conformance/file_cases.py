@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,9 +29,7 @@ def csv_case(
         return Stored(path, held)
 
     outcome = RIGHT if isinstance(becomes, dict) else becomes
-    return Case(
-        f"CSV: {name}", outcome=outcome, writers={"CSV": write}, elsewhere="a matter of CSV files", **options
-    )
+    return Case(f"CSV: {name}", outcome=outcome, writers={"CSV": write}, **options)
 
 
 def users(*names: str | None) -> Held:
@@ -46,82 +45,33 @@ CSV_CASES = [
         {**users("ann", "bob"), "action": ["A", "#A"]},
         actions=("A", "#A"),
     ),
-    csv_case("a name twice in the header", b"action,reward,reward,user\nA,1,0,ann\n", refused("'reward'")),
-    csv_case("a name twice that is not read", b"action,reward,user,x,x\nA,1,ann,1,2\n", users("ann")),
     csv_case("semicolons", PLAIN.replace(b",", b";"), HELD),
-    csv_case("bars", PLAIN.replace(b",", b"|"), HELD),
     csv_case("blanks between fields", PLAIN.replace(b",", b" "), refused("--delimiter")),
     csv_case("tabs", PLAIN.replace(b",", b"\t"), HELD, ".tsv"),
-    csv_case("tabs in fields", HEADER + b"A,1,a\tb\nA,1,\tann\n", users("a\tb", "\tann")),
     csv_case("compressed", gzip.compress(PLAIN), HELD, ".csv.gz"),
     csv_case("compressed and cut", gzip.compress(PLAIN)[:-4], refused("log.csv.gz"), ".csv.gz"),
     csv_case("a blank before an opening quote", HEADER + b'A,1, "ann"\n', refused("line 2")),
     csv_case("text after a closing quote", HEADER + b'A,1,"ann"x\n', refused("line 2")),
     csv_case("a blank after a closing quote", HEADER + b'A,1,"ann" \n', refused("line 2")),
-    csv_case("blanks inside quotes", HEADER + b'A,1," ann "\nA,1,"ann"\n', users(" ann ", "ann")),
-    csv_case("blanks around plain fields", HEADER + b"A,1, ann \nA,1,ann\n", users(" ann ", "ann")),
-    csv_case(
-        "no-break spaces", HEADER + "A,1,\u00a0ann\nA,1,ann\u00a0\n".encode(), users("\u00a0ann", "ann\u00a0")
-    ),
-    csv_case("a quote inside a plain field", HEADER + b'A,1,5" pipe\nA,1,a"b"c\n', users('5" pipe', 'a"b"c')),
-    csv_case("doubled quotes", HEADER + b'A,1,"a""b"\n', users('a"b')),
+    csv_case("a quote inside a plain field", HEADER + b'A,1,ann\nA,1,5" pipe\n', refused("line 3")),
+    csv_case("quotes inside a field in quotes", HEADER + b'A,1,"5"" pipe"\n', users('5" pipe')),
     csv_case("an open quote", HEADER + b'A,1,"ann\nA,1,bob\n', refused("not closed")),
-    csv_case(
-        "an open quote after one in a plain field", HEADER + b'A,1,5"\nA,1,"ann\n', refused("not closed")
-    ),
     csv_case("short rows", HEADER + b"A,1,ann\nA,1\n", refused("line 3")),
     csv_case("long rows", HEADER + b"A,1,ann\nA,1,bob,x\n", refused("line 3")),
     csv_case("empty fields after the last column", HEADER + b"A,1,ann,,\nA,1,bob\n", users("ann", "bob")),
     csv_case("empty lines", HEADER + b"\nA,1,ann\n\n\nA,1,bob\n\n", users("ann", "bob")),
-    csv_case("no line end at the end", HEADER + b"A,1,ann\nA,1,bob", users("ann", "bob")),
     csv_case("CR LF", PLAIN.replace(b"\n", b"\r\n"), HELD),
-    csv_case(
-        "mixed line ends",
-        HEADER + b"A,1,ann\r\nA,1,bob\n",
-        refused("its lines end in different ways"),
-        once_right="DuckDB takes one line end in strict mode, and guesses in the other",
-    ),
     csv_case("a carriage return alone", HEADER + b"A,1,ann\rA,1,bob\n", refused("lines end in")),
-    csv_case("line ends inside quotes", HEADER + b'A,1,"a\nb"\nA,1,"a\r\nb"\n', users("a\nb", "a\r\nb")),
     csv_case("a byte order mark", b"\xef\xbb\xbf" + PLAIN, HELD),
+    csv_case("a byte order mark and a quoted header", b'\xef\xbb\xbf"action"' + PLAIN[6:], HELD),
     csv_case("text that is not UTF-8", HEADER + "A,1,é\n".encode("latin-1"), refused("UTF-8")),
-    csv_case("a header alone", HEADER, refused("no rows")),
     csv_case("nothing", b"", refused("first line")),
-    csv_case(
-        "an empty line before the header",
-        b"\n" + PLAIN,
-        refused("first line"),
-        once_right="DuckDB takes it for the header",
-    ),
-    csv_case(
-        "NA, NULL and null are text",
-        HEADER + b"A,1,NA\nA,1,NULL\nA,1,null\nA,1,\n",
-        users("NA", "NULL", "null", None),
-    ),
-    csv_case("an empty text in quotes is missing", HEADER + b'A,1,""\nA,1,ann\n', users(None, "ann")),
-    csv_case(
-        "numbers as they are written",
-        HEADER
-        + b"A,1,007\nA,1,7\nA,1,7.0\nA,1, 7\nA,1,7.6\nA,1,9007199254740993\nA,1,18446744073709551617\n",
-        users("007", "7", "7.0", " 7", "7.6", "9007199254740993", "18446744073709551617"),
-    ),
-    csv_case(
-        "rewards true and false",
-        HEADER + b"A,true,ann\nA,False,bob\nA,TRUE,bob\n",
-        {**users("ann", "bob", "bob"), "reward": ["true", "False", "TRUE"]},
-    ),
-    csv_case("rewards with blanks", HEADER + b"A, 1 ,ann\n", {**users("ann"), "reward": [" 1 "]}),
-    csv_case("rewards with a comma for a point", HEADER + b'A,"0,5",ann\n', refused("0,5")),
-    csv_case("a reward that is a date", HEADER + b"A,2026-01-01,ann\n", refused("2026-01-01")),
+    csv_case("an empty line before the header", b"\n" + PLAIN, refused("first line")),
     csv_case(
         "a long reward is rounded once",
         HEADER + b"A,0.30000000000000001665334536937734810635447502136230469,ann\n",
         {**users("ann"), "reward": ["0.30000000000000001665334536937734810635447502136230469"]},
     ),
-    csv_case(
-        "compressed and damaged", gzip.compress(PLAIN)[:-8] + b"12345678", refused("log.csv.gz"), ".csv.gz"
-    ),
-    csv_case("not compressed as it says", PLAIN, refused("log.csv.gz"), ".csv.gz"),
     csv_case(
         "a record of more than a megabyte",
         HEADER + b"A,1," + b"x" * 1_100_000 + b"\n",
@@ -133,11 +83,6 @@ CSV_CASES = [
         refused("1,048,576"),
     ),
     csv_case("a header that is not UTF-8", "é,reward\nA,1\n".encode("latin-1"), refused("UTF-8")),
-    csv_case(
-        "text after a closing quote in the header",
-        b'"action"x,reward,user\nA,1,ann\n',
-        refused("read as CSV"),
-    ),
     csv_case("a spreadsheet", b"PK", refused("log.xlsx"), ".xlsx"),
     csv_case("columns in another order", b"user,x,reward,action\nann,?,1,A\n", users("ann")),
 ]
@@ -178,18 +123,7 @@ def folder_case(
         held = rows_of(folder, parts)
         return Stored(str(folder / read) if read else str(folder), holds(held) if holds else held)
 
-    return Case(
-        name, outcome=outcome, writers={kind: write}, elsewhere=f"a matter of {ELSEWHERE[kind]}", **options
-    )
-
-
-ELSEWHERE = {
-    "Parquet folder": "several Parquet files",
-    "glob": "globs and paths",
-    "partitioned folder": "names of folders",
-    "Parquet file": "Parquet files",
-    "CSV": "CSV files",
-}
+    return Case(name, outcome=outcome, writers={kind: write}, **options)
 
 
 def broken_case(name: str, content: bytes) -> Case:
@@ -200,12 +134,7 @@ def broken_case(name: str, content: bytes) -> Case:
         path.write_bytes(content)
         return Stored(path, {})
 
-    return Case(
-        f"Parquet: {name}",
-        outcome=refused("no Parquet file"),
-        writers={"Parquet file": write},
-        elsewhere="a matter of Parquet files",
-    )
+    return Case(f"Parquet: {name}", outcome=refused("no Parquet file"), writers={"Parquet file": write})
 
 
 def whole_file() -> bytes:
@@ -247,16 +176,10 @@ FOLDER_CASES = [
         "files: other types in columns that are not read",
         {"a.parquet": part(x=[1]), "b.parquet": part(x=["y"])},
     ),
-    folder_case("files: further columns in some", {"a.parquet": part(), "b.parquet": part(x=["y"])}),
     folder_case(
         "files: no user column in one",
         {"a.parquet": part(), "b.parquet": part().drop_columns(["user"])},
         refused("user"),
-    ),
-    folder_case(
-        "files: no reward column in one",
-        {"a.parquet": part(), "b.parquet": part().drop_columns(["reward"])},
-        refused("reward"),
     ),
     folder_case(
         "files: CSV and Parquet", {"a.parquet": part(), "b.csv": users("bob")}, refused("a.parquet", "b.csv")
@@ -289,13 +212,6 @@ FOLDER_CASES = [
         kind="Parquet file",
     ),
     folder_case(
-        "paths: a CSV file with brackets",
-        {"a[1].csv": users("ann"), "a1.csv": users("bob")},
-        read="a[1].csv",
-        holds=first(1),
-        kind="CSV",
-    ),
-    folder_case(
         "paths: a folder with brackets",
         {"a[1]/x.parquet": part(), "a1/x.parquet": part(user=["bob"])},
         read="a[1]",
@@ -315,13 +231,6 @@ FOLDER_CASES = [
         kind="glob",
     ),
     folder_case(
-        "paths: a glob that matches nothing",
-        {"a.parquet": part()},
-        refused("*.csv"),
-        read="*.csv",
-        kind="glob",
-    ),
-    folder_case(
         "paths: no such file",
         {"a.parquet": part()},
         refused("none.parquet"),
@@ -329,38 +238,10 @@ FOLDER_CASES = [
         kind="Parquet file",
     ),
     folder_case(
-        "partitions: a key",
-        TWO_DAYS,
-        holds=with_column("day", "2026-01-31", "2026-02-01"),
-        by=(DAY,),
-        kind="partitioned folder",
-    ),
-    folder_case(
         "partitions: a condition",
         TWO_DAYS,
         holds=with_column("day", "2026-01-31", "2026-02-01"),
         where=(Where("day >= 2026-02-01", "day", lambda v: v >= "2026-02-01"),),
-        kind="partitioned folder",
-    ),
-    folder_case(
-        "partitions: numbers stay text",
-        {"n=007/a.parquet": part(), "n=7/b.parquet": part(user=["bob"])},
-        holds=with_column("n", "007", "7"),
-        by=(Key("n", "n"),),
-        kind="partitioned folder",
-    ),
-    folder_case(
-        "partitions: the user",
-        {"who=ann/a.parquet": part(), "who=bob/b.parquet": part()},
-        holds=with_column("who", "ann", "bob"),
-        roles=("action", "reward", "who"),
-        kind="partitioned folder",
-    ),
-    folder_case(
-        "partitions: the action",
-        {"arm=A/a.parquet": part(), "arm=B/b.parquet": part()},
-        holds=with_column("arm", "A", "B"),
-        roles=("arm", "reward", "user"),
         kind="partitioned folder",
     ),
     *(
@@ -388,24 +269,10 @@ FOLDER_CASES = [
         kind="partitioned folder",
     ),
     folder_case(
-        "partitions: a missing value as key",
-        {"k=__HIVE_DEFAULT_PARTITION__/a.parquet": part(), "k=x/b.parquet": part()},
-        refused("'k'"),
-        by=(Key("k", "k"),),
-        kind="partitioned folder",
-    ),
-    folder_case(
         "partitions: a missing value as user",
         {"k=__HIVE_DEFAULT_PARTITION__/a.parquet": part(), "k=x/b.parquet": part()},
         holds=with_column("k", None, "x"),
         roles=("action", "reward", "k"),
-        kind="partitioned folder",
-    ),
-    folder_case(
-        "partitions: an empty value",
-        {"k=/a.parquet": part()},
-        refused("'k'"),
-        by=(Key("k", "k"),),
         kind="partitioned folder",
     ),
     *(
@@ -415,7 +282,6 @@ FOLDER_CASES = [
             refused("partition 'who'"),
             roles=("action", "reward", "who"),
             kind="partitioned folder",
-            once_right="DuckDB takes it for no value, or for no partition",
         )
         for value in ("null", "NULL", "a=b", "a?b", "a\\b", "a\nb")
     ),
@@ -441,7 +307,25 @@ FOLDER_CASES = [
         {"User=bob/a.parquet": part()},
         refused("partition 'User'"),
         kind="partitioned folder",
-        once_right="for DuckDB names of columns that differ in case are one",
+    ),
+    folder_case(
+        "partitions: one twice",
+        {"day=1/day=2/a.parquet": part()},
+        refused("partition 'day'"),
+        by=(DAY,),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: two that differ in case",
+        {"day=1/DAY=2/a.parquet": part()},
+        refused("partition 'day'"),
+        by=(DAY,),
+        kind="partitioned folder",
+    ),
+    folder_case(
+        "partitions: names that a reader may give to the columns of CSV files",
+        {"c0=B/C2=bob/column0=B/a.csv": users("ann")},
+        kind="CSV",
     ),
     folder_case(
         "partitions: only in some paths",
@@ -456,23 +340,6 @@ FOLDER_CASES = [
         holds=with_column("day", "1", "2"),
         by=(DAY,),
         kind="CSV",
-    ),
-    folder_case(
-        "tables: a folder of Delta",
-        {"_delta_log/00000000000000000000.json": users("x"), "a.parquet": part()},
-        refused("delta:"),
-    ),
-    folder_case(
-        "tables: a file of Delta",
-        {"_delta_log/00000000000000000000.json": users("x"), "a.parquet": part()},
-        refused("delta:"),
-        read="a.parquet",
-        kind="Parquet file",
-    ),
-    folder_case(
-        "tables: a folder of Iceberg",
-        {"metadata/v1.metadata.json": users("x"), "data/a.parquet": part()},
-        refused("iceberg:"),
     ),
 ]
 
@@ -516,27 +383,16 @@ NAMED: dict[str, Callable[[Place, pa.Table], Any]] = {
 
 def named_case(name: str, names: tuple[str, ...], outcome: Outcome = RIGHT, **options: Any) -> Case:
     writers = {kind: _named(write, *names) for kind, write in NAMED.items()}
-    return Case(
-        name,
-        outcome=outcome,
-        writers=writers,
-        elsewhere="it cannot hold such columns, or in no other way",
-        **options,
-    )
+    return Case(name, outcome=outcome, writers=writers, **options)
 
 
 NAME_CASES = [
     named_case("columns: the user column twice", ("user", "user"), refused("'user'")),
-    named_case(
-        "columns: one twice that is not read",
-        ("user", "x", "x"),
-        cells={"Arrow": refused("'x'")},
-    ),
+    named_case("columns: one twice that is not read", ("user", "x", "x"), cells={"Arrow": refused("'x'")}),
     named_case(
         "columns: differ in case, the first is read",
         ("user", "User"),
         cells={kind: refused("'user'") for kind in PARQUET},
-        once_right="for DuckDB names of columns that differ in case are one",
     ),
     named_case(
         "columns: differ in case, the second is read",
@@ -547,6 +403,30 @@ NAME_CASES = [
 LISTS = pa.array([["ann"], ["bob"]])
 
 
+def objects(_: Place) -> Stored:
+    return Stored(pl.DataFrame({**HELD, "user": pl.Series([object()] * 3, dtype=pl.Object)}), {})
+
+
+def hidden_repetition(place: Place) -> Stored:
+    """A column twice, and a nested one of the name that DuckDB gives to the second."""
+    inner = pa.array([{"user_1": "x"}] * 2)
+    return Stored(write_parquet(place.path(".parquet"), _alike("user", "user").append_column("x", inner)), {})
+
+
+def read_once(_: Place) -> Stored:
+    table = _alike("user")
+    return Stored(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()), table.to_pydict())
+
+
+def backwards(_: Place) -> Stored:
+    frame = pd.DataFrame({"action": ["A", "B"], "reward": [1.0, 0.5], "user": [7, 8]})
+    return Stored(frame[::-1], {name: values[::-1] for name, values in frame.to_dict("list").items()})
+
+
+def one_name(_: Place) -> Stored:
+    return Stored({**HELD, 1: HELD["user"], "1": HELD["user"]}, {})
+
+
 def nested_case(name: str, column: str, values: pa.Array) -> Case:
     table = _alike("user")
     table = table.set_column(table.column_names.index(column), column, values)
@@ -554,12 +434,7 @@ def nested_case(name: str, column: str, values: pa.Array) -> Case:
         "Parquet file": lambda place: Stored(write_parquet(place.path(".parquet"), table), {}),
         "Arrow": lambda _: Stored(table, {}),
     }
-    return Case(
-        f"types: {name}",
-        outcome=refused(f"'{column}'"),
-        writers=writers,
-        elsewhere="values are single there, or as in Arrow",
-    )
+    return Case(f"types: {name}", outcome=refused(f"'{column}'"), writers=writers)
 
 
 NESTED_CASES = [
@@ -573,4 +448,15 @@ BROKEN_CASES = [
     broken_case("nothing", b""),
     broken_case("cut", whole_file()[:-20]),
 ]
-FILE_CASES = [*BROKEN_CASES, *CSV_CASES, *FOLDER_CASES, *NAME_CASES, *NESTED_CASES]
+ODD_CASES = [
+    Case("types: objects", outcome=refused("other objects"), writers={"polars": objects}),
+    Case(
+        "columns: the user column twice, and a nested one",
+        outcome=refused("'user'"),
+        writers={"Parquet file": hidden_repetition},
+    ),
+    Case("columns: 1 and '1'", outcome=refused("'1'"), writers={"mapping": one_name}),
+    Case("a stream that can be read once", writers={"Arrow": read_once}),
+    Case("rows in reverse order", writers={"pandas": backwards}),
+]
+FILE_CASES = [*ODD_CASES, *BROKEN_CASES, *CSV_CASES, *FOLDER_CASES, *NAME_CASES, *NESTED_CASES]

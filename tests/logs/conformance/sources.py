@@ -184,7 +184,6 @@ def postgres_type(type_: pa.DataType) -> str:
         pa.string(): "text",
         pa.bool_(): "boolean",
         pa.date32(): "date",
-        pa.time64("us"): "time",
         pa.uuid(): "uuid",
         pa.binary(): "bytea",
     }[type_]
@@ -236,43 +235,22 @@ def _in_pandas(rows: Rows, _: Place) -> Stored:
     return Stored(arrow(rows).to_pandas(), as_pandas(rows))
 
 
-_LACKS: dict[str, dict[str, str]] = {
-    "SQLite table": {
-        kind: f"SQLite has no {kind}" for kind in ("decimal", "date", "moment", "time", "UUID", "unsigned")
-    },
-    "Delta": {kind: f"Delta has no {kind}" for kind in ("time", "UUID", "unsigned", "long decimal")},
-    "Iceberg": {kind: f"Iceberg has no {kind}" for kind in ("unsigned", "long decimal")},
-    "Spark": {kind: f"Spark has no {kind}" for kind in ("time", "UUID", "long decimal")},
-    "polars": {"UUID": "polars has no UUID", "long decimal": "polars has no long decimal"},
+_LACKS = {
+    "SQLite table": ("decimal", "date", "timestamp", "extension<arrow.uuid>", "uint"),
+    "Delta": ("extension<arrow.uuid>", "uint", "decimal256"),
+    "Iceberg": ("uint", "decimal256"),
+    "Spark": ("extension<arrow.uuid>", "decimal256"),
+    "polars": ("extension<arrow.uuid>", "decimal256"),
 }
+"""How types begin in Arrow that a kind of source does not have."""
 
 
-def kind_of(type_: pa.DataType) -> str:
-    """The kind of a type, as far as some source lacks it."""
-    if pa.types.is_decimal(type_):
-        return "decimal" if type_.precision <= 38 else "long decimal"
-    if pa.types.is_unsigned_integer(type_):
-        return "unsigned"
-    for name, test in (
-        ("date", pa.types.is_date),
-        ("moment", pa.types.is_timestamp),
-        ("time", pa.types.is_time),
-    ):
-        if test(type_):
-            return name
-    return "UUID" if type_ == pa.uuid() else ""
-
-
-def lacking(kind: str, rows: Rows) -> str | None:
-    """Why rows cannot be written to a kind of source; None if they can."""
-    lacks = _LACKS.get(kind, {})
-    kinds = {kind_of(column.type) for column in rows.values()}
-    kinds |= {"decimal"} if "long decimal" in kinds else set()
-    return next((lacks[each] for each in sorted(kinds) if each in lacks), None)
+def lacking(kind: str, rows: Rows) -> bool:
+    """Whether rows cannot be written to a kind of source."""
+    return any(str(column.type).startswith(_LACKS.get(kind, ())) for column in rows.values())
 
 
 KINDS: dict[str, Callable[[Rows, Place], Stored]] = {
-    "arrays": lambda rows, _: Stored(None, in_memory(rows)),
     "mapping": lambda rows, _: Stored(in_memory(rows), in_memory(rows)),
     "pandas": _in_pandas,
     "polars": lambda rows, _: Stored(pl.from_arrow(arrow(rows)), as_arrow(rows)),

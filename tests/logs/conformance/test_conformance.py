@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,19 +11,10 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError, UndeclaredActionsWarning
 from armnesia.core.identifiers import UserType
-from tests.logs import test_databases, test_names
-from tests.logs.conformance import test_guards
 from tests.logs.conformance.cases import Case
 from tests.logs.conformance.expected import Totals, expected, text_of
 from tests.logs.conformance.sources import Place, Stored
-from tests.logs.conformance.table import ALL, GUARDS, TABLE, cells
-
-
-@pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    made = Place(tmp_path_factory.mktemp("sources"))
-    yield made
-    made.close()
+from tests.logs.conformance.table import ALL, TABLE, cells, is_covered
 
 
 @pytest.mark.parametrize(("case", "kind"), cells())
@@ -51,14 +42,6 @@ def read(case: Case, kind: str, stored: Stored) -> am.Log:
         "where": [each.text for each in case.where] or None,
     }
     action, reward, user = case.roles
-    if kind == "arrays":
-        others = {
-            name: values for name, values in stored.held.items() if name not in case.roles and name != "user"
-        }
-        users = None if user is None else stored.held[user]
-        return am.read_log(
-            action=stored.held[action], reward=stored.held[reward], user=users, columns=others, **options
-        )
     named: dict[str, Any] = {} if case.by_default else {"user": user}
     return am.read_log(stored.source, action=action, reward=reward, **named, **options)
 
@@ -93,9 +76,17 @@ def bring_in(case: Case, kind: str, stored: Stored) -> None:
             assert vault.forget(users=[person]).records == held
 
 
-def totals_of(statistics: Any) -> Totals:
-    rows = zip(statistics.actions, statistics.counts, statistics.sums, statistics.squares, strict=True)
-    return {text_of(arm): (int(count), int(total), int(squares)) for arm, count, total, squares in rows}
+def by_arm(actions: Sequence[Any], *numbers: Any) -> Totals:
+    return {text_of(arm): tuple(map(int, each)) for arm, *each in zip(actions, *numbers, strict=True)}
+
+
+def totals_of(found: Any) -> Totals:
+    return by_arm(found.actions, found.counts, found.sums, found.squares)
+
+
+def totals_of_decisions(keys: Sequence[Any], found: Any) -> dict[Any, Totals]:
+    parts = zip(keys, found.counts, found.sums, found.squares, strict=True)
+    return {key: by_arm(found.actions, *numbers) for key, *numbers in parts}
 
 
 def compare_log(case: Case, kind: str, stored: Stored) -> None:
@@ -113,55 +104,46 @@ def compare_log(case: Case, kind: str, stored: Stored) -> None:
     assert len(log) == sum(count for count, *_ in must.totals.values())
     assert log.has_users == (case.roles[2] is not None)
     if log.has_users:
-        assert_people(log, must.users, must.of_user)
-    if kind not in ("Spark", "PostgreSQL table") and not (case.writers or case.by or case.where):
+        assert_people(log, must.users, must.of_user, briefly=bool(case.where or case.by))
+    if kind not in ("Spark", "PostgreSQL table", "SQLite table") and not (
+        case.writers or case.by or case.where
+    ):
         last = len(log)  # rows are numbered from 1
         assert totals_of(log.request(rows=[last]).records) == must.rows[last - 1]
         assert totals_of(log.request(rows=range(1, last + 1)).records) == must.totals
     if case.by:
         decisions = log.by(*(key.text for key in case.by))
-        assert dict(zip(decisions.keys, per_decision(decisions.statistics), strict=True)) == must.of_key
+        assert totals_of_decisions(decisions.keys, decisions.statistics) == must.of_key
         for user in list(log.users())[:1] if log.has_users else []:
-            of_user = zip(decisions.keys, per_decision(decisions.request(user=user).records), strict=True)
-            named = {key: part for key, part in of_user if any(count for count, *_ in part.values())}
+            of_user = totals_of_decisions(decisions.keys, decisions.request(user=user).records)
+            named = {key: part for key, part in of_user.items() if any(count for count, *_ in part.values())}
             assert named == must.of_key_and_user[text_of(user)]
 
 
-def assert_people(log: am.Log, users: Counter[str], of_user: dict[str, Totals]) -> None:
-    people = log.users()
-    assert {text_of(user): count for user, count in people.items()} == users
-    for user in people:
-        assert totals_of(log.request(user=user).records) == of_user[text_of(user)]
-    if len(people) > 1:
-        together = log.request(users=list(people))
-        assert together.counts.sum() == sum(users.values())
-    with pytest.raises(ArmnesiaError):
-        log.request(user="nobody of this name")
+def assert_people(log: am.Log, users: Counter[str], of_user: dict[str, Totals], *, briefly: bool) -> None:
+    """One person, and every other person together: whoever is taken for another is in the other half."""
+    found = log.users()
+    assert {text_of(user): count for user, count in found.items()} == users
+    people = list(found)
+    for asked in [people[::2]] if briefly else filter(None, (people[:1], people[::2], people[1::2])):
+        records = log.request(users=asked).records
+        assert totals_of(records) == added_up([of_user[text_of(user)] for user in asked])
+    if not briefly:
+        with pytest.raises(ArmnesiaError):
+            log.request(user="nobody of this name")
 
 
-def per_decision(statistics: Any) -> list[Totals]:
-    return [
-        {
-            text_of(arm): (int(count), int(total), int(squares))
-            for arm, count, total, squares in zip(statistics.actions, *parts, strict=True)
-        }
-        for parts in zip(statistics.counts, statistics.sums, statistics.squares, strict=True)
-    ]
+def added_up(parts: Sequence[Totals]) -> Totals:
+    return {arm: tuple(map(sum, zip(*(part[arm] for part in parts), strict=True))) for arm in parts[0]}
 
 
 def test_the_table_has_a_cell_for_every_case_and_kind_of_source() -> None:
     assert all(cell.status in ("right", "refused", "n.a.") for row in TABLE.values() for cell in row.values())
     assert all(cell.words for row in TABLE.values() for cell in row.values() if cell.status == "refused")
-    assert all(cell.reason for row in TABLE.values() for cell in row.values() if cell.status == "n.a.")
 
 
-def test_every_guard_names_cases_and_tests_that_are_there() -> None:
-    named = {name for names in GUARDS.values() for name in names}
-    tests = {*vars(test_guards), *vars(test_names), *vars(test_databases)}
-    assert named - TABLE.keys() - tests == set()
-
-
-def test_what_was_once_right_is_refused_now() -> None:
+def test_every_case_has_a_quick_cell() -> None:
+    """What another kind shows is slow; what was seen to go wrong in an engine stays in the quick tests."""
     for case in ALL:
-        outcomes = {cell.status for cell in TABLE[case.name].values()}
-        assert not case.once_right or "refused" in outcomes
+        there = [kind for kind, cell in TABLE[case.name].items() if cell.status != "n.a." and kind != "Spark"]
+        assert not all(is_covered(case, kind) for kind in there), case.name

@@ -5,7 +5,8 @@ import sqlite3
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,17 +34,28 @@ except sqlite3.OperationalError as error:
 
 
 def test_a_lock_of_python_on_the_same_sqlite_file_is_kept(tmp_path: Path) -> None:
-    """A second SQLite library in the process would drop it: locks of POSIX belong to processes."""
+    """DuckDB's own SQLite library would drop it where it closes the file, so that an open file is refused."""
     url = write_sqlite(tmp_path / "log.db", HELD)
     command = [sys.executable, "-c", TAKE_LOCK, str(tmp_path / "log.db")]
+    log = am.read_log(url, table="log", actions=["A", "B"])
     with closing(sqlite3.connect(tmp_path / "log.db", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("INSERT INTO log VALUES ('A', 0, 'eve')")
-        assert len(am.read_log(url, table="log", actions=["A", "B"])) == 2
+        for read in (lambda: am.read_log(url, table="log"), log.users):
+            with pytest.raises(ArmnesiaError, match="is open in this process"):
+                read()
         other = subprocess.run(command, capture_output=True, text=True, check=False)
         assert other.stderr.strip() == "database is locked"
         writer.execute("COMMIT")
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert len(am.read_log(url, table="log", actions=["A", "B"])) == 3
+
+
+def test_an_sqlite_file_is_read_by_several_threads(tmp_path: Path) -> None:
+    url = write_sqlite(tmp_path / "log.db", HELD)
+    with ThreadPoolExecutor(4) as threads:
+        logs = threads.map(lambda _: am.read_log(url, table="log", actions=["A", "B"]), range(20))
+        assert {len(log) for log in logs} == {2}
 
 
 def test_a_vault_refuses_its_own_file(tmp_path: Path) -> None:
@@ -68,14 +80,17 @@ def empty_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path
 def test_reading_leaves_no_file_in_the_working_folder_and_installs_nothing(
     tmp_path: Path, empty_folders: tuple[Path, Path]
 ) -> None:
+    """Nor does it change what lies at the source: neither content nor time of change."""
     place = Place(tmp_path / "place")
     place.folder.mkdir()
     rows = table(user=texts("ann", "bob", None))
     for kind in ("polars", "Arrow", "CSV", *PARQUET, "Delta", "Iceberg", "SQLite table"):
         stored = KINDS[kind](rows, place)
+        before = contents(place.folder)
         log = am.read_log(stored.source, actions=["A", "B", "C"], table=stored.table)
         assert log.request(user="ann").counts.sum() == 1
         assert [list(folder.iterdir()) for folder in empty_folders] == [[], []]
+        assert contents(place.folder) == before
 
 
 def refusal(source: Any, **options: Any) -> str:
@@ -140,13 +155,6 @@ def statements_logged(place: Place, name: str, act: Callable[[dict[str, Any]], N
     return [line for line in lines if name.encode() in line]
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(tmp_path)
-    yield made
-    made.close()
-
-
 def test_a_request_names_nobody_in_the_log_of_a_server(place: Place) -> None:
     name = f"person-{uuid.uuid4().hex}"
 
@@ -160,7 +168,7 @@ def test_a_forget_names_nobody_in_the_log_of_a_server(place: Place) -> None:
     name = f"person-{uuid.uuid4().hex}"
 
     def forget(address: dict[str, Any]) -> None:
-        url = f"sqlite:///{place.folder}/vault.db"
+        url = f"sqlite:///{place.path('.db')}"
         from armnesia.vault import Configuration, Vault
 
         with Vault.create(url, Configuration(actions=("A",), mode="external")) as vault:
@@ -183,16 +191,6 @@ def test_the_sums_of_a_hundred_million_rows(reward: float, tmp_path: Path) -> No
         [number * units],
         [number * units**2],
     )
-
-
-def test_reading_does_not_change_files(place: Place) -> None:
-    """Neither their content nor their time of change, nor what lies beside them."""
-    rows = table(user=texts("ann", "bob", None))
-    for kind in ("CSV", "Parquet folder", "Delta", "Iceberg", "SQLite table"):
-        stored = KINDS[kind](rows, place)
-        before = contents(place.folder)
-        am.read_log(stored.source, actions=["A", "B", "C"], table=stored.table).users()
-        assert contents(place.folder) == before
 
 
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:

@@ -1,59 +1,39 @@
-"""A source of each kind, in the folder of a test."""
+"""An empty log of each kind, in the folder of a test."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyiceberg import catalog
 
-from tests.logs.erasing.stores import (
-    STORES,
-    DeltaStore,
-    IcebergStore,
-    ParquetStore,
-    PostgresStore,
-    SQLiteStore,
-    Store,
-)
+from tests.promises.lakes import KINDS, Delta, Folder, Postgres, Sqlite, make_lake
 
 
-@pytest.fixture(autouse=True)
-def environment() -> Iterator[None]:
-    """What names a catalog of Iceberg tables is gone after a test."""
-    before, configured = dict(os.environ), catalog._ENV_CONFIG
-    yield
-    catalog._ENV_CONFIG = configured
-    os.environ.clear()
-    os.environ.update(before)
-
-
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """An empty source of every kind."""
-    return STORES[request.param](tmp_path / "log")
+@pytest.fixture(params=KINDS)
+def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """One of every kind; a test of some kinds names them as parameters."""
+    return make_lake(request.param, tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def parquet(tmp_path: Path) -> ParquetStore:
-    return ParquetStore(tmp_path / "log")
+def parquet(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
 
 
 @pytest.fixture
-def delta(tmp_path: Path) -> DeltaStore:
-    return DeltaStore(tmp_path / "log")
+def delta(tmp_path: Path) -> Delta:
+    return Delta(tmp_path)
 
 
 @pytest.fixture
-def iceberg(tmp_path: Path) -> IcebergStore:
-    return IcebergStore(tmp_path / "log")
+def iceberg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return make_lake("iceberg", tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def sqlite(tmp_path: Path) -> SQLiteStore:
-    return SQLiteStore(tmp_path / "log")
+def sqlite(tmp_path: Path) -> Sqlite:
+    return Sqlite(tmp_path)
 
 
 @pytest.fixture
-def postgres(tmp_path: Path) -> PostgresStore:
-    return PostgresStore(tmp_path / "log")
+def postgres(tmp_path: Path) -> Postgres:
+    return Postgres(tmp_path)

@@ -1,10 +1,9 @@
-"""What all erasers promise: rows of people are deleted, others stay, and every step can be repeated."""
+"""What all erasers promise: rows of people are deleted, others stay, and every step can be repeated.
 
-import os
-import subprocess
-import sys
+That an erasure which was killed is done by the next one: tests/promises/test_lakes.py.
+"""
+
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,94 +12,63 @@ import pytest
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError
 from armnesia.core.identifiers import UserType
 from armnesia.logs.erase import eraser as eraser_module
-from armnesia.logs.erase import lakes, parquet, tables
-from armnesia.logs.erase.eraser import Eraser
+from armnesia.logs.erase import parquet, tables
 from armnesia.logs.statements import Chosen
-from tests.databases import postgres_url
-from tests.logs.erasing.stores import (
-    PEOPLE,
-    STORES,
-    ParquetStore,
-    SQLiteStore,
-    Store,
-    filled,
-    key,
-    without,
-)
+from tests.logs.erasing.rows import BOB, PEOPLE, eraser_of, filled, left, names, of_people, stored
+from tests.promises.driver import Row
+from tests.promises.lakes import Folder, Lake, Sqlite
 
-ANN, BOB, CAT = (Chosen(users=[name]) for name in PEOPLE)
-NEW_ROW = (PEOPLE[2], "A", 1.0, "event-9", 9)
+NEW_ROW = Row("event-9", PEOPLE[2], "A", 4)
 
 
-def test_rows_of_people_are_deleted_and_no_others(store: Store) -> None:
-    rows, eraser = filled(store), store.eraser()
+def test_rows_of_people_are_deleted_and_no_others(lake: Lake) -> None:
+    rows, eraser = filled(lake), eraser_of(lake)
     chosen = Chosen(users=[PEOPLE[1]], ids=["event-1-4", "event-2-1"])  # the latter is Bob's as well
-    assert eraser.find(chosen) == 7
-    assert eraser.delete(chosen) == 7
-    left = without(rows, PEOPLE[1], events=("event-1-4",))
-    assert sorted(store.rows(), key=key) == left
-    assert eraser.purge(ignore_retention=True) is None
-    assert sorted(store.rows(), key=key) == left
-    assert (store.files_with(PEOPLE[1]), store.files_with("event-1-4")) == (0, 0)
-    assert store.files_with(PEOPLE[2]) > 0, "names can be found at all"
-    for again in (eraser, store.eraser()):
+    assert eraser.find(chosen) == eraser.delete(chosen) == 7
+    kept = left(rows, PEOPLE[1], events=("event-1-4",))
+    assert stored(lake) == kept
+    for again in (eraser, eraser_of(lake)):
+        assert again.purge(ignore_retention=True)
         assert (again.find(chosen), again.delete(chosen)) == (0, 0)
-        assert again.purge(ignore_retention=True) is None
-    assert sorted(store.rows(), key=key) == left
+    assert stored(lake) == kept
+    content = lake.bytes()
+    assert [name for name in (*PEOPLE, "event-1-4") if name.encode() in content] == [PEOPLE[0], PEOPLE[2]]
 
 
-def test_every_spelling_of_a_name_is_erased(store: Store) -> None:
-    spellings = ["7", "07", "7.0", " +7 ", "70", "-7", None]
-    store.append([(name, "A", 1.0, f"event-{at}", at) for at, name in enumerate(spellings)])
-    if isinstance(store, SQLiteStore):  # whose columns may have values of any type
-        store.append([(name, "B", 1.0, f"other-{at}", at) for at, name in enumerate([7, 7.0, 70, "7"])])
-    eraser = store.eraser(UserType.INTEGER)
+def test_every_spelling_of_a_name_is_erased(lake: Lake) -> None:
+    lake.append(of_people("7", "07", "7.0", " +7 ", "70", "-7", None))
+    if isinstance(lake, Sqlite):  # whose columns may have values of any type
+        lake.append(of_people(7, 7.0, 70, "7"))
+    eraser = eraser_of(lake, UserType.INTEGER)
     number = eraser.find(Chosen(users=["7"]))
-    assert number == (7 if isinstance(store, SQLiteStore) else 4)
-    assert eraser.delete(Chosen(users=["7"])) == number
-    names = [str(row[0]) for row in store.rows()]
-    assert sorted(names) == sorted(["70"] * (len(names) - 2) + ["-7", "None"])
+    assert eraser.delete(Chosen(users=["7"])) == number == (7 if isinstance(lake, Sqlite) else 4)
+    assert set(map(str, names(lake))) == {"70", "-7", "None"}
 
 
-def test_names_of_other_people_are_no_spellings(store: Store) -> None:
+def test_names_of_other_people_are_no_spellings(lake: Lake) -> None:
     """As texts, names are told apart by every byte."""
-    names = ["Bob", "bob", "bob ", "bo%", "b_b", "bób", "'; DROP TABLE clicks; --", "\\bob", "bob\n\t"]
-    store.append([(name, "A", 1.0, f"event-{at}", at) for at, name in enumerate(names)])
     chosen = ["bob", "bo%", "'; DROP TABLE clicks; --", "\\bob", "bob\n\t"]
-    assert store.eraser().delete(Chosen(users=chosen)) == 5
-    assert sorted(row[0] for row in store.rows()) == sorted(set(names) - set(chosen))
+    others = ["Bob", "bob ", "b_b", "bób"]
+    lake.append(of_people(*others, *chosen))
+    assert eraser_of(lake).delete(Chosen(users=chosen)) == 5
+    assert names(lake) == sorted(others)
 
 
-def test_nothing_to_delete_changes_nothing(store: Store) -> None:
-    filled(store)
-    eraser, state = store.eraser(), store.state()
+def test_what_is_not_there_or_refused_changes_nothing(lake: Lake) -> None:
+    filled(lake)
+    eraser, state = eraser_of(lake), lake.state()
     for chosen in (Chosen(), Chosen(users=["nobody", "' OR true --"], ids=["none"])):
         assert (eraser.find(chosen), eraser.delete(chosen)) == (0, 0)
-    assert store.state() == state
-
-
-def refusal(eraser: Eraser) -> str:
-    with pytest.raises((UnsupportedError, InvalidLogError)) as caught:
-        eraser.delete(BOB)
-    return str(caught.value)
-
-
-def test_a_source_that_is_read_with_conditions_is_refused(store: Store) -> None:
-    filled(store)
-    state = store.state()
-    assert "open the source without them" in refusal(store.eraser(where="reward > 0"))
-    assert store.state() == state
-
-
-def test_people_are_looked_for_in_columns_that_there_are(store: Store) -> None:
-    filled(store)
+    with pytest.raises(UnsupportedError, match="open the source without them"):
+        eraser_of(lake, where="reward > 0").delete(BOB)
     with pytest.raises(InvalidInputError, match="given ids need the id column"):
-        store.eraser(id=None).delete(Chosen(ids=["event-1-4"]))
+        eraser_of(lake, id=None).delete(Chosen(ids=["event-1-4"]))
     with pytest.raises(InvalidInputError, match="given users need the user column"):
-        store.eraser(user=None).delete(BOB)
+        eraser_of(lake, user=None).delete(BOB)
+    assert lake.state() == state
 
 
-def during(monkeypatch: pytest.MonkeyPatch, store: Store, act: Callable[[], None]) -> None:
+def during(monkeypatch: pytest.MonkeyPatch, lake: Lake, act: Callable[[], None]) -> None:
     """Do something once when it is known which rows or values will be deleted, before they are."""
     waiting = [act]
 
@@ -113,57 +81,43 @@ def during(monkeypatch: pytest.MonkeyPatch, store: Store, act: Callable[[], None
 
         return acting
 
-    for module in (lakes, tables):
+    for module in (eraser_module, tables):
         monkeypatch.setattr(module, "stored_values", beside(eraser_module.stored_values))
-    if isinstance(store, ParquetStore):
+    if isinstance(lake, Folder):
         monkeypatch.setattr(parquet, "_write", beside(parquet._write))
 
 
-def test_rows_that_another_writer_adds_meanwhile_stay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = filled(store)
-    during(monkeypatch, store, lambda: store.append([NEW_ROW]))
-    assert store.eraser().delete(BOB) == 6
-    assert sorted(store.rows(), key=key) == without([*rows, NEW_ROW], PEOPLE[1])
+def test_rows_that_another_writer_adds_meanwhile_stay(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = filled(lake)
+    during(monkeypatch, lake, lambda: lake.append([NEW_ROW]))
+    assert eraser_of(lake).delete(BOB) == 6
+    assert stored(lake) == left([*rows, NEW_ROW], PEOPLE[1])
 
 
-def test_rows_of_the_people_that_come_meanwhile_are_told(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.append([("7", "A", 1.0, "event-1", 1), ("8", "B", 0.0, "event-2", 2)])
-    during(monkeypatch, store, lambda: store.append([("07", "A", 1.0, "event-3", 3)]))
-    eraser = store.eraser(UserType.INTEGER)
+def test_rows_of_the_people_that_come_meanwhile_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.append(of_people("7", "8"))
+    during(monkeypatch, lake, lambda: lake.append(of_people("07")))
+    eraser = eraser_of(lake, UserType.INTEGER)
     with pytest.raises(InvalidLogError, match="they came in meanwhile; erase again"):
         eraser.delete(Chosen(users=["7"]))
     assert eraser.delete(Chosen(users=["7"])) == 1
-    assert [row[0] for row in store.rows()] == ["8"]
+    assert names(lake) == ["8"]
 
 
-def test_a_deletion_of_other_rows_is_taken_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deletion_of_other_rows_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: who deletes Bob deletes a row of Ann's as well."""
-    rows, eraser = filled(store), store.eraser()
+    rows, eraser = filled(lake), eraser_of(lake)
     values, write = eraser_module.stored_values, parquet._write
-    for module in (lakes, tables):
+    for module in (eraser_module, tables):
         monkeypatch.setattr(module, "stored_values", lambda *given: [*values(*given), PEOPLE[0]])
 
     def write_less(path: str, target: str, rows: Any) -> None:
         write(path, target, np.union1d(rows, [0]))
 
     monkeypatch.setattr(parquet, "_write", write_less)
-    with pytest.raises(InvalidLogError, match=r"rows of others|other rows"):
+    with pytest.raises(InvalidLogError, match=r"rows of others|other rows") as caught:
         eraser.delete(BOB)
-    monkeypatch.undo()
-    assert sorted(store.rows(), key=key) == without(rows)
-    assert store.eraser().delete(BOB) == 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", STORES)
-def test_an_erasure_that_was_killed_after_any_of_its_changes_is_run_again(kind: str, tmp_path: Path) -> None:
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    if kind == "PostgreSQL":
-        environment["ARMNESIA_TEST_POSTGRES"] = postgres_url()
-    command = [sys.executable, "-m", "tests.logs.erasing.interrupted", kind, str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    fewest = {"Parquet": 10, "Delta": 3, "Iceberg": 15, "SQLite": 1, "PostgreSQL": 4}
-    assert int(done.stdout) >= fewest[kind]
+    if isinstance(eraser, eraser_module.LakeEraser):
+        assert "restore the version before" in str(caught.value)
+    else:
+        assert stored(lake) == left(rows)

@@ -1,8 +1,8 @@
 """Erasers of tables in databases: triggers, rights, types, logs, and what others still read."""
 
 import sqlite3
-from contextlib import closing
-from pathlib import Path
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -13,10 +13,9 @@ from armnesia.logs.source import open_source
 from armnesia.logs.statements import Chosen
 from tests.logs.conformance.sources import Place
 from tests.logs.conformance.test_guards import statements_logged
-from tests.logs.erasing.stores import PEOPLE, PostgresStore, SQLiteStore, filled, key, made_rows, without
-
-BOB = Chosen(users=[PEOPLE[1]])
-
+from tests.logs.erasing.rows import BOB, PEOPLE, eraser_of, filled, left, made_rows, of_people, stored
+from tests.promises.driver import Row
+from tests.promises.lakes import Postgres, Sqlite
 
 # SQLite
 
@@ -24,77 +23,89 @@ BOB = Chosen(users=[PEOPLE[1]])
 @pytest.mark.parametrize(
     "declared",
     [
-        "CREATE TABLE clicks (user, action, reward, event PRIMARY KEY, note) WITHOUT ROWID",
-        "CREATE TABLE clicks (user TEXT COLLATE NOCASE, action TEXT, reward REAL, event TEXT, note INTEGER)",
-        "CREATE TABLE clicks (user, action, reward, event, note, twice AS (note * 2) STORED)",
+        "CREATE TABLE clicks (event PRIMARY KEY, person, arm, reward, country) WITHOUT ROWID",
+        "CREATE TABLE clicks (event, person TEXT COLLATE NOCASE, arm, reward, country)",
+        "CREATE TABLE clicks (event, person, arm, reward, country, twice AS (reward * 2) STORED)",
     ],
     ids=["without rowid", "collation", "generated column"],
 )
-def test_tables_of_sqlite(declared: str, sqlite: SQLiteStore) -> None:
+def test_tables_of_sqlite(declared: str, sqlite: Sqlite) -> None:
     sqlite.run(declared)
-    rows = [*made_rows(1), (PEOPLE[1].upper(), "A", 1.0, "event-9", 9)]
-    sqlite.run("INSERT INTO clicks (user, action, reward, event, note) VALUES (?, ?, ?, ?, ?)", rows)
-    assert sqlite.eraser().delete(BOB) == 3
-    assert sorted(sqlite.rows(), key=key) == without(rows, PEOPLE[1])
+    rows = [*made_rows(1), Row("event-9", PEOPLE[1].upper(), "A", 4)]
+    sqlite.append(rows)
+    assert eraser_of(sqlite).delete(BOB) == 3
+    assert stored(sqlite) == left(rows, PEOPLE[1])
 
 
 @pytest.mark.parametrize(
     "trigger",
     [
-        "AFTER DELETE ON clicks BEGIN UPDATE clicks SET note = note + 1 WHERE event = 'event-1-0'; END",
-        "AFTER DELETE ON clicks BEGIN INSERT INTO clicks SELECT old.user, 'A', 1, old.event, 0; END",
+        "AFTER DELETE ON clicks BEGIN UPDATE clicks SET reward = 0.75 WHERE event = 'event-1-0'; END",
+        "AFTER DELETE ON clicks BEGIN INSERT INTO clicks (person, reward) VALUES (old.person, 1); END",
         "BEFORE DELETE ON clicks BEGIN SELECT RAISE(IGNORE); END",
     ],
     ids=["changes another row", "brings the row back", "keeps the row"],
 )
-def test_a_trigger_of_sqlite_that_changes_rows_is_refused(trigger: str, sqlite: SQLiteStore) -> None:
+def test_a_trigger_of_sqlite_that_changes_rows_is_refused(trigger: str, sqlite: Sqlite) -> None:
     rows = filled(sqlite)
     sqlite.run(f"CREATE TRIGGER other {trigger}")
     with pytest.raises(InvalidLogError, match="a trigger, rule or foreign key of the table"):
-        sqlite.eraser().delete(BOB)
-    assert sorted(sqlite.rows(), key=key) == without(rows)
+        eraser_of(sqlite).delete(BOB)
+    assert stored(sqlite) == left(rows)
 
 
 @pytest.mark.parametrize(
     "declared",
     [
         "CREATE VIEW clicks AS SELECT * FROM stored",
-        "CREATE VIRTUAL TABLE clicks USING fts5(user, action, reward, event, note)",
+        "CREATE VIRTUAL TABLE clicks USING fts5(event, person, arm, reward)",
     ],
 )
-def test_views_and_virtual_tables_of_sqlite_are_refused(declared: str, sqlite: SQLiteStore) -> None:
-    sqlite.run("CREATE TABLE stored (user, action, reward, event, note)")
+def test_views_and_virtual_tables_of_sqlite_are_refused(declared: str, sqlite: Sqlite) -> None:
+    sqlite.run("CREATE TABLE stored (event, person, arm, reward)")
     sqlite.run(declared)
     with pytest.raises(UnsupportedError, match="it must be a table"):
-        sqlite.eraser().check()
+        eraser_of(sqlite).check()
+
+
+READER = """
+import sqlite3, sys
+reader = sqlite3.connect(sys.argv[1], isolation_level=None)
+reader.execute("BEGIN")
+count = lambda: print(len(reader.execute("SELECT * FROM clicks").fetchall()), flush=True)
+count()
+sys.stdin.readline()
+count()
+"""
 
 
 def test_a_write_ahead_log_is_emptied_when_nobody_reads_it(
-    sqlite: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+    sqlite: Sqlite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = sqlite3.connect  # without waiting for a lock
     monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **{"timeout": 0} | named))
     sqlite.run(sqlite.declared)
     sqlite.run("PRAGMA journal_mode = wal")
-    with closing(sqlite3.connect(sqlite.folder / "log.db", isolation_level=None)) as reader:
-        rows = filled(sqlite)
-        reader.execute("BEGIN")
-        assert len(reader.execute("SELECT * FROM clicks").fetchall()) == len(rows)
-        assert sqlite.eraser().delete(BOB) == 6
+    rows = filled(sqlite)
+    command = [sys.executable, "-c", READER, str(sqlite.folder / "log.db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == f"{len(rows)}\n"
+        assert eraser_of(sqlite).delete(BOB) == 6
         with pytest.raises(InvalidLogError, match="because others read it"):
-            sqlite.eraser().purge()
-        assert len(reader.execute("SELECT * FROM clicks").fetchall()) == len(rows)
-        reader.execute("COMMIT")
-        assert sqlite.eraser().purge() is None
-        assert (sqlite.folder / "log.db-wal").stat().st_size == 0
-        assert sqlite.files_with(PEOPLE[1]) == 0
+            eraser_of(sqlite).purge()
+        assert reader.communicate("\n")[0] == f"{len(rows)}\n"
+    assert eraser_of(sqlite).purge()
+    wal = sqlite.folder / "log.db-wal"
+    assert not wal.exists() or wal.stat().st_size == 0
+    assert PEOPLE[1].encode() not in sqlite.bytes()
 
 
 # PostgreSQL
 
 
 @pytest.mark.parametrize(
-    ("type_", "names", "chosen"),
+    ("type_", "people", "chosen"),
     [
         ("bigint", [7, 70, None], "7"),
         ("numeric", ["7", "7.00", "70.5", "NaN"], "7"),
@@ -105,39 +116,34 @@ def test_a_write_ahead_log_is_emptied_when_nobody_reads_it(
         ("date", ["2026-01-31", "2026-02-01"], "2026-01-31"),
         ("timestamptz", ["2026-01-31 12:00+02", "2026-02-01"], "2026-01-31 10:00:00+00:00"),
         ("boolean", [True, False], "True"),
+        ("inet", ["10.0.0.1", "10.0.0.1/24", None], "10.0.0.1"),
         ("varchar(9)", ["ann", "Ann", "ann "], "ann"),
     ],
 )
 def test_names_of_every_type_of_postgresql(
-    type_: str, names: list[Any], chosen: str | None, postgres: PostgresStore
+    type_: str, people: list[Any], chosen: str | None, postgres: Postgres
 ) -> None:
-    postgres.run(f"CREATE SCHEMA {postgres.schema}")
-    declared = postgres.declared.format(postgres.table)
-    postgres.run(f"CREATE {declared}".replace('"user" text', f'"user" {type_}'))
-    rows = [(name, "A", 1.0, f"event-{at}", at) for at, name in enumerate(names)]
-    postgres.run(f"INSERT INTO {postgres.table} VALUES (%s, %s, %s, %s, %s)", rows)
-    assert postgres.eraser().delete(Chosen(users=[chosen or names[0]])) == (2 if type_ == "numeric" else 1)
-    left = {row[3] for row in postgres.rows()}
-    assert left == {row[3] for row in rows[2 if type_ == "numeric" else 1 :]}
+    postgres.run(f"ALTER TABLE {postgres.table} ALTER person TYPE {type_} USING NULL")
+    rows = of_people(*people)
+    postgres.append(rows)
+    number = 2 if type_ == "numeric" else 1
+    assert eraser_of(postgres).delete(Chosen(users=[chosen or people[0]])) == number
+    assert {row[0] for row in postgres.values()} == {row.event for row in rows[number:]}
 
 
-def test_names_do_not_stand_in_the_log_of_a_server(tmp_path: Path) -> None:
+def test_names_do_not_stand_in_the_log_of_a_server(place: Place) -> None:
     """Nor in messages: every statement is logged, with its parameters."""
-    place, name = Place(tmp_path), "person-of-the-log"
+    name = "person-of-the-log"
 
     def erase(address: dict[str, Any]) -> None:
         eraser = open_source(address["source"], table=address["table"]).named_by(UserType.TEXT).eraser()
         assert eraser.delete(Chosen(users=[name])) == 1
-        assert eraser.purge() is None
 
-    try:
-        assert statements_logged(place, name, erase) == []
-    finally:
-        place.close()
+    assert statements_logged(place, name, erase) == []
 
 
 FUNCTION = "CREATE FUNCTION {schema}.other() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$"
-CHANGES = "UPDATE {table} SET note = note + 1 WHERE event = 'event-1-0'; RETURN old;"
+CHANGES = "UPDATE {table} SET reward = 0.75 WHERE event = 'event-1-0'; RETURN old;"
 TRIGGERS: dict[str, list[str]] = {
     "changes another row when it is committed": [
         FUNCTION.replace("{body}", CHANGES),
@@ -154,63 +160,53 @@ TRIGGERS: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("case", TRIGGERS)
-def test_what_changes_other_rows_of_postgresql_is_refused(case: str, postgres: PostgresStore) -> None:
+def test_what_changes_other_rows_of_postgresql_is_refused(case: str, postgres: Postgres) -> None:
     rows = filled(postgres)
     for each in TRIGGERS[case]:
         postgres.run(each.replace("{table}", postgres.table).replace("{schema}", postgres.schema))
     with pytest.raises(InvalidLogError, match="a trigger, rule or foreign key of the table"):
-        postgres.eraser().delete(BOB)
-    assert sorted(postgres.rows(), key=key) == without(rows)
+        eraser_of(postgres).delete(BOB)
+    assert stored(postgres) == left(rows)
 
 
-def test_partitions_are_erased_from(postgres: PostgresStore) -> None:
-    postgres.run(f"CREATE SCHEMA {postgres.schema}")
-    postgres.run(f"CREATE {postgres.declared.format(postgres.table)} PARTITION BY LIST (action)")
-    for action in "AB":
-        values = f"FOR VALUES IN ('{action}')"
-        postgres.run(f"CREATE TABLE {postgres.table}_{action} PARTITION OF {postgres.table} {values}")
+def test_partitions_are_erased_from(postgres: Postgres) -> None:
+    postgres.run(f"DROP TABLE {postgres.table}")
+    postgres.run(f"CREATE TABLE {postgres.table} {postgres.declared} PARTITION BY LIST (arm)")
+    for arm in "AB":
+        values = f"FOR VALUES IN ('{arm}')"
+        postgres.run(f"CREATE TABLE {postgres.table}_{arm} PARTITION OF {postgres.table} {values}")
     rows = filled(postgres)
-    assert postgres.eraser().delete(BOB) == 6
-    assert sorted(postgres.rows(), key=key) == without(rows, PEOPLE[1])
+    assert eraser_of(postgres).delete(BOB) == 6
+    assert stored(postgres) == left(rows, PEOPLE[1])
 
 
-def test_a_view_of_postgresql_is_refused(postgres: PostgresStore) -> None:
-    filled(postgres)
-    postgres.run(f"ALTER TABLE {postgres.table} RENAME TO kept")
-    postgres.run(f"CREATE VIEW {postgres.table} AS SELECT * FROM {postgres.schema}.kept")
-    with pytest.raises(UnsupportedError, match="it must be a table"):
-        postgres.eraser().delete(BOB)
-
-
-def test_a_role_that_sees_only_some_rows_deletes_none(postgres: PostgresStore) -> None:
+def test_a_role_that_sees_only_some_rows_deletes_none(postgres: Postgres) -> None:
     rows, role = filled(postgres), f"role_{postgres.schema}"
     for each in (
         f"CREATE ROLE {role} LOGIN",
         f"GRANT USAGE ON SCHEMA {postgres.schema} TO {role}",
         f"GRANT SELECT, DELETE ON {postgres.table} TO {role}",
         f"ALTER TABLE {postgres.table} ENABLE ROW LEVEL SECURITY",
-        f"CREATE POLICY visible ON {postgres.table} USING (note < 150)",
+        f"CREATE POLICY visible ON {postgres.table} USING (reward < 0.5)",
     ):
         postgres.run(each)
-    postgres.role = role
+    postgres.source += f"{'&' if '?' in postgres.source else '?'}options=-c%20role%3D{role}"
     try:
         with pytest.raises(InvalidLogError, match="42501"):  # insufficient privilege
-            postgres.eraser().delete(BOB)
+            eraser_of(postgres).delete(BOB)
     finally:
         postgres.run(f"DROP OWNED BY {role}")
         postgres.run(f"DROP ROLE {role}")
-    assert sorted(postgres.rows(), key=key) == without(rows)
+    assert stored(postgres) == left(rows)
 
 
-def test_another_writer_of_the_same_rows_is_told(
-    postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows, eraser = filled(postgres), postgres.eraser()
+def test_another_writer_of_the_same_rows_is_told(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, eraser = filled(postgres), eraser_of(postgres)
     among = eraser._among  # type: ignore[attr-defined]
 
     def beside(connection: Any, *given: Any) -> Any:
         connection.execute("SELECT 1 FROM pg_class")  # from here on this transaction sees one snapshot
-        postgres.run(f"UPDATE {postgres.table} SET note = 0 WHERE event = 'event-1-1'")
+        postgres.run(f"UPDATE {postgres.table} SET reward = 0.75 WHERE event = 'event-1-1'")
         return among(connection, *given)
 
     monkeypatch.setattr(eraser, "_among", beside)
@@ -218,4 +214,4 @@ def test_another_writer_of_the_same_rows_is_told(
         eraser.delete(BOB)
     monkeypatch.undo()
     assert eraser.delete(BOB) == 6
-    assert sorted(postgres.rows(), key=key) == without(rows, PEOPLE[1])
+    assert stored(postgres) == left(rows, PEOPLE[1])

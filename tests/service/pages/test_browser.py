@@ -4,7 +4,6 @@ import csv
 import io
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,9 +91,9 @@ def served_arms(watched: Watched) -> list[str]:
     return [str(each) for each in watched.page.locator("td .arm").all_inner_texts()]
 
 
-def test_a_person_is_forgotten_within_a_minute(watched: Watched, tmp_path: Path) -> None:
+def test_a_person_is_forgotten(watched: Watched, tmp_path: Path) -> None:
     """Sign in, preview, confirm, certificate; the decisions change, and the certificate is verified."""
-    begun, page = time.monotonic(), watched.page
+    page = watched.page
     assert served_arms(watched) == ["Noon"] * 3
     watched.preview(STAR)
     assert page.locator(".facts dd").all_inner_texts() == ["1,200", "3", "3"]
@@ -105,7 +104,6 @@ def test_a_person_is_forgotten_within_a_minute(watched: Watched, tmp_path: Path)
         page.click("text=Download the certificate")
     file = tmp_path / started.value.suggested_filename
     started.value.save_as(file)
-    assert time.monotonic() - begun < 60
     assert served_arms(watched) == ["Evening"] * 3
     with watched.served.place.open() as vault:
         public = vault.public_key()
@@ -194,11 +192,10 @@ def _search_check_and_explore(watched: Watched) -> None:
     page.wait_for_selector("text=No decision has “nothing like it”.")
     assert page.url.endswith("/page/decisions"), "what is searched for is in no address"
     watched.open("/page/ledger")
-    page.wait_for_selector("text=unchanged and in order")
-    page.click("text=Compare with a head")
-    page.fill("#kept", page.input_value("#head"))
+    page.click("text=Compare with a checkpoint")
+    page.fill("#kept", page.input_value("#checkpoint"))
     page.click("text=Compare >> nth=-1")
-    page.wait_for_selector("text=everything before it is unchanged")
+    page.wait_for_selector("text=of this checkpoint, unchanged")
     watched.open("/page/explore")
     page.wait_for_selector("#curve canvas")
     before = page.inner_text("#explored")
@@ -279,7 +276,7 @@ def visit_all(watched: Watched, look: Any) -> None:
     watched.open("/page/requests")
     look("requests")
     watched.open("/page/ledger")
-    page.wait_for_selector(".message.good")
+    page.wait_for_selector("tbody a")
     look("ledger")
     page.click("tbody a >> nth=0")
     page.wait_for_selector("pre")

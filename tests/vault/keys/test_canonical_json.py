@@ -3,8 +3,6 @@
 import json
 import math
 from datetime import UTC, datetime, timedelta
-from enum import IntEnum, StrEnum
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys import canonical_json
-from armnesia.vault.keys.canonical_json import canonical, parse_time, plain, read_json, sha256_hex, utc_now
+from armnesia.vault.keys.canonical_json import canonical, parse_time, read_json, utc_now
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(
@@ -73,37 +71,15 @@ def test_different_values_have_different_texts(left: Any, right: Any) -> None:
     assert (canonical(left) == canonical(right)) == same(left, right)
 
 
-def test_mappings_tuples_and_subclasses_are_written_as_what_they_are() -> None:
-    class Colour(StrEnum):
-        RED = "red"
-
-    class Number(IntEnum):
-        ONE = 1
-
-    value = MappingProxyType({"a": (1, MappingProxyType({})), "b": Colour.RED, "c": np.float64(0.5)})
-    assert canonical(value) == '{"a":[1,{}],"b":"red","c":0.5}'
-    assert canonical([Number.ONE]) == "[1]"
-
-
 @pytest.mark.parametrize(
-    ("value", "complaint"),
+    "value",
     [
-        (math.nan, "a number cannot be written in JSON"),
-        ({"epsilon": math.inf}, "a number cannot be written in JSON"),
-        ([-math.inf], "a number cannot be written in JSON"),
-        ([10**5000], "a number cannot be written in JSON"),
-        (b"bytes", "JSON has no type bytes"),
-        ({1, 2}, "JSON has no type set"),
-        (np.int64(1), "JSON has no type int64"),
-        (datetime(2026, 1, 1, tzinfo=UTC), "JSON has no type datetime"),
-        ({1: "a"}, "the keys of a mapping must be text"),
-        ({None: "a"}, "the keys of a mapping must be text"),
-        ("\ud800", "an unpaired surrogate"),
-        ({"\udfff": 1}, "an unpaired surrogate"),
+        *(math.nan, {"epsilon": math.inf}, [-math.inf], b"bytes", {1, 2}, np.int64(1)),
+        *(datetime(2026, 1, 1, tzinfo=UTC), {"a": {1: 2, "b": 3}}, "\ud800", {"\udfff": 1}),
     ],
 )
-def test_what_json_cannot_hold_is_refused(value: Any, complaint: str) -> None:
-    with pytest.raises(InvalidInputError, match=complaint):
+def test_what_json_cannot_hold_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidInputError, match="a value must be plain JSON"):
         canonical(value)
 
 
@@ -116,22 +92,10 @@ def test_a_refusal_does_not_repeat_the_value() -> None:
 def test_values_within_values_without_end_are_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(InvalidInputError, match="nested at most 100 levels deep"):
+    with pytest.raises(InvalidInputError, match="must be plain JSON"):
         canonical(endless)
     with pytest.raises(InvalidInputError, match="must be valid JSON"):
         read_json("[" * 100_000, "the file")
-
-
-def test_a_plain_copy_shares_nothing_with_the_value() -> None:
-    value = {"a": [1]}
-    copy = plain(value)
-    value["a"].append(2)
-    assert copy == {"a": [1]}
-
-
-def test_the_digest_of_text_is_that_of_its_utf8() -> None:
-    assert sha256_hex("é") == sha256_hex(b"\xc3\xa9")
-    assert sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 def test_the_time_is_now_in_utc() -> None:

@@ -1,4 +1,4 @@
-"""The keyring: digests that chain, signatures by the standard, and a file that only its owner reads."""
+"""The keyring: digests, signatures by the standard, and a file that only its owner reads."""
 
 import hashlib
 import json
@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from armnesia.core.errors import InvalidInputError, MissingExtraError, VaultError
 from armnesia.vault.keys import keyring, private_files, signatures
 from armnesia.vault.keys.canonical_json import canonical
-from armnesia.vault.keys.keyring import REQUEST, SUPPRESSED_RECORD, USER, Keyring
+from armnesia.vault.keys.keyring import Keyring
 
-RING = Keyring("v-1", (b"1" * 32,), (b"a" * 32,))
-ROTATED = Keyring("v-1", (b"1" * 32, b"2" * 32, b"3" * 32), (b"a" * 32, b"b" * 32))
+RING = Keyring("v-1", b"1" * 32, (b"a" * 32,))
+ROTATED = Keyring("v-1", b"1" * 32, (b"a" * 32, b"b" * 32))
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 PARTS = st.lists(TEXT | st.text("0123456789:ab", max_size=6), max_size=4)
 
@@ -54,51 +54,15 @@ def blake(key: bytes, purpose: bytes, data: bytes, size: int = 16) -> bytes:
     return hashlib.blake2b(data, digest_size=size, key=key, person=purpose).digest()
 
 
-def test_the_purposes_differ_and_fit_the_hash() -> None:
-    assert all(len(purpose) <= hashlib.blake2b.PERSON_SIZE for purpose in (USER, SUPPRESSED_RECORD, REQUEST))
-    assert len({USER, SUPPRESSED_RECORD, REQUEST, b"record", b"content", b"seal", b"salt"}) == 7
-
-
-@given(TEXT)
-def test_a_chained_digest_is_one_keyed_hash_after_the_other(user: str) -> None:
-    one, two, three = ROTATED.digest_keys
-    by_hand = blake(three, b"user", blake(two, b"user", blake(one, b"user", user.encode())))
-    assert ROTATED.user_digest(user) == by_hand
-    assert len(by_hand) == 16
-
-
-@given(TEXT, st.binary(min_size=16, max_size=16), st.lists(TEXT, max_size=3))
-def test_wrapping_what_is_stored_equals_the_digest_by_the_new_ring(
-    user: str, identity: bytes, users: list[str]
-) -> None:
-    request = {"users": users}
-    for old in (RING, ROTATED):
-        new = old.with_new_digest_key()
-        assert new.wrapped(old.user_digest(user), USER) == new.user_digest(user)
-        assert new.wrapped(
-            old.suppressed_record_digest(identity), SUPPRESSED_RECORD
-        ) == new.suppressed_record_digest(identity)
-        assert new.wrapped(old.request_digest(request), REQUEST) == new.request_digest(request)
-        assert new.user_digest(user) != old.user_digest(user)
-
-
-def test_wrapping_for_another_purpose_or_twice_gives_something_else() -> None:
-    new = RING.with_new_digest_key()
-    stored = RING.user_digest("ann")
-    assert new.wrapped(stored, REQUEST) != new.user_digest("ann")
-    assert new.wrapped(new.wrapped(stored, USER), USER) != new.user_digest("ann")
-
-
 def test_the_same_bytes_for_different_purposes_have_different_digests() -> None:
     text = canonical({"users": ["ann"]})
     digests = {
-        RING.user_digest(text),
-        RING.suppressed_record_digest(text.encode()),
-        RING.request_digest({"users": ["ann"]}),
+        RING.owner_digest(text),
+        RING.case_digest(text),
         RING.record_identity(text),
         RING.seal(text),
     }
-    assert len(digests) == 5
+    assert len(digests) == 4
 
 
 @given(PARTS, PARTS)
@@ -107,45 +71,12 @@ def test_rows_of_different_parts_have_different_identities(left: list[str], righ
 
 
 @given(PARTS)
-def test_identities_are_made_with_the_first_key_for_ever(parts: list[str]) -> None:
+def test_an_identity_is_one_keyed_hash(parts: list[str]) -> None:
     encoded = "".join(f"{len(part)}:{part}" for part in parts).encode()
     assert RING.record_identity(*parts) == blake(b"1" * 32, b"record", encoded)
-    assert ROTATED.record_identity(*parts) == RING.record_identity(*parts)
 
 
-ROWS = st.tuples(
-    st.sampled_from([b"i" * 16, b"j" * 16]),
-    st.none() | st.sampled_from(["", "ann", "1:", "owner:"]),
-    st.integers(0, 20),
-    st.integers(-30, 10**12),
-)
-
-
-@given(ROWS, ROWS)
-def test_rows_of_different_content_have_different_digests(
-    left: tuple[bytes, str | None, int, int], right: tuple[bytes, str | None, int, int]
-) -> None:
-    assert (RING.record_content(*left) == RING.record_content(*right)) == (left == right)
-    assert ROTATED.record_content(*left) == RING.record_content(*left)
-
-
-def test_the_content_is_one_keyed_hash() -> None:
-    expected = blake(b"1" * 32, b"content", b"2:ab3:-7:owner:ann")
-    assert RING.record_content(b"ab", "ann", 3, -7) == expected
-
-
-def test_the_seal_uses_the_newest_key_and_the_salt_the_one_named() -> None:
-    assert ROTATED.seal("state") == blake(b"3" * 32, b"seal", b"state", size=32)
-    assert ROTATED.salt(12, 2) == blake(b"2" * 32, b"salt", b"12")
-    assert RING.salt(12, 1) == ROTATED.salt(12, 1) != ROTATED.salt(12, 3)
-    for version in (0, -1, 2):
-        with pytest.raises(VaultError, match=f"digest keys 1 to 1; the entry names {version}"):
-            RING.salt(12, version)
-
-
-@pytest.mark.parametrize(
-    "digest", [RING.user_digest, RING.record_identity, lambda t: RING.record_content(b"", t, 0, 0), RING.seal]
-)
+@pytest.mark.parametrize("digest", [RING.owner_digest, RING.record_identity, RING.seal])
 def test_text_that_utf8_cannot_hold_is_refused_and_not_repeated(digest: Callable[[str], bytes]) -> None:
     with pytest.raises(InvalidInputError, match="an unpaired surrogate") as refusal:
         digest("person-7\ud800")
@@ -154,23 +85,20 @@ def test_text_that_utf8_cannot_hold_is_refused_and_not_repeated(digest: Callable
 
 def test_new_keys_are_new_and_old_ones_stay() -> None:
     created = Keyring.create("v-2")
-    assert created.digest_keys != created.signing_keys
+    assert created.digest_key not in created.signing_keys
     assert Keyring.create("v-2") != created
-    more = created.with_new_digest_key().with_new_signing_key()
-    assert (more.digest_version, more.signing_version) == (2, 2)
+    more = created.with_new_signing_key()
+    assert (more.digest_key, more.signing_version) == (created.digest_key, 2)
     assert more.extends(created)
-    assert more.at(digest_version=1, signing_version=1) == created
-    assert more.at(digest_version=2, signing_version=1).signing_keys == created.signing_keys
-    assert more.at(digest_version=2, signing_version=1).digest_keys == more.digest_keys
-    with pytest.raises(VaultError, match="digest keys 1 to 2; the vault uses 3"):
-        more.at(digest_version=3, signing_version=1)
-    with pytest.raises(VaultError, match="signing keys 1 to 2; the vault uses 0"):
-        more.at(digest_version=1, signing_version=0)
+    assert more.at(1) == created
+    for version in (0, 3):
+        with pytest.raises(VaultError, match=f"signing keys 1 to 2; the vault uses {version}"):
+            more.at(version)
 
 
 def test_a_keyring_does_not_show_its_keys() -> None:
     shown = repr(ROTATED) + str(ROTATED) + f"{ROTATED}"
-    for key in (*ROTATED.digest_keys, *ROTATED.signing_keys):
+    for key in (ROTATED.digest_key, *ROTATED.signing_keys):
         assert key.hex() not in shown
         assert key.decode() not in shown
 
@@ -182,7 +110,7 @@ def test_a_keyring_that_was_used_can_go_to_another_process() -> None:
 
 @pytest.mark.parametrize(("seed", "public", "message", "signature"), RFC_8032)
 def test_signatures_are_those_of_the_standard(seed: str, public: str, message: str, signature: str) -> None:
-    ring = Keyring("v-1", (b"1" * 32,), (bytes.fromhex(seed),))
+    ring = Keyring("v-1", b"1" * 32, (bytes.fromhex(seed),))
     data = bytes.fromhex(message)
     assert ring.public_key() == public
     assert ring.sign(data).hex() == signature
@@ -262,7 +190,7 @@ def test_a_replaced_file_keeps_every_key(tmp_path: Path) -> None:
     ROTATED.save(path, replace=True)
     assert Keyring.read(path) == ROTATED
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    others = (RING, Keyring.create("v-1"), Keyring("v-2", ROTATED.digest_keys, ROTATED.signing_keys))
+    others = (RING, Keyring.create("v-1"), Keyring("v-2", ROTATED.digest_key, ROTATED.signing_keys))
     for other in others:
         with pytest.raises(VaultError, match="holds keys that the new keyring lacks; nothing was written"):
             other.save(path, replace=True)
@@ -299,7 +227,7 @@ def test_a_file_open_to_others_is_refused_with_the_way_to_close_it(tmp_path: Pat
 
 
 def document(**changes: Any) -> str:
-    good = {"schema": keyring.SCHEMA, "vault": "v", "digest_keys": ["11" * 32], "signing_keys": ["22" * 32]}
+    good = {"schema": keyring.SCHEMA, "vault": "v", "digest_key": "11" * 32, "signing_keys": ["22" * 32]}
     return json.dumps({**good, **changes})
 
 
@@ -312,12 +240,14 @@ def document(**changes: Any) -> str:
         (document(schema="armnesia.keys/2"), "its schema must be armnesia.keys/1"),
         (document(vault=None), "its vault must be text"),
         (document(vault=""), "its vault must be text"),
-        (document(digest_keys=[]), "digest_keys must be one or more keys of 32 bytes"),
-        (document(digest_keys=["11" * 31]), "digest_keys must be one or more keys of 32 bytes"),
-        (document(digest_keys=["11" * 32] * 2), "digest_keys must differ"),
-        (document(digest_keys="11" * 32), "its digest_keys must be a list of keys"),
+        (document(digest_key=7), "its digest_key must be text"),
+        (document(digest_key="11" * 31), "digest_key must be a key of 32 bytes"),
+        (document(signing_keys=[]), "signing_keys must be one or more keys of 32 bytes"),
+        (document(signing_keys=["11" * 31]), "signing_keys must be one or more keys of 32 bytes"),
+        (document(signing_keys=["11" * 32] * 2), "signing_keys must differ"),
+        (document(signing_keys="11" * 32), "its signing_keys must be a list of keys"),
         (document(signing_keys=["xx" * 32]), "its signing_keys must be hexadecimal"),
-        (document(signing_keys=[7]), "its signing_keys must be a list of keys"),
+        (document(signing_keys=[7]), "its signing_keys must be text"),
     ],
 )
 def test_a_file_that_is_no_keyring_is_refused(tmp_path: Path, text: str, complaint: str) -> None:

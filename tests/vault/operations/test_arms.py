@@ -12,10 +12,9 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.unlearners.joint import budget_of_each
-from armnesia.vault import ArmRule, Configuration, Vault
-from armnesia.vault.operations.arms import _changes_anything
+from armnesia.vault import Configuration, Vault
 from tests.databases import Place
-from tests.vault.raw_vaults import Snapshot, arms_in, change, values
+from tests.vault.raw_vaults import Snapshot, arms_in, values
 
 COLUMNS: dict[str, Any] = {"user": "user", "id": "id"}
 TILT: dict[str, Any] = {"unlearner": "tilt", "epsilon": 1.0, "delta": 1e-5}
@@ -109,8 +108,8 @@ def test_an_added_arm_starts_empty_and_is_learnt(place: Place, by: tuple[str, ..
         for key, arm in served(vault).items():
             assert arm == decision_of(part_of(merged(LOG, MORE), key), "ABCD")
         assert vault.arms().offered == ("A", "B", "C", "D")
-        entry = vault.ledger()[-1].fields
-        assert (entry["kind"], entry["arm"], entry["where"]) == ("add_arm", "D", {})
+        entry = vault.ledger().entries[-1]
+        assert (entry.kind, entry.facts["arm"], entry.facts["where"]) == ("arms", "D", {})
         assert vault.verify().problems == ()
 
 
@@ -184,7 +183,7 @@ def test_arms_differ_between_decisions_present_and_future(place: Place) -> None:
                 assert arm == decision_of(part_of(everything, key), offers.get(key, "ABC"))
         assert served(vault)["new", "FR"] == "C"  # A is not offered there, whatever its rows say
         assert vault.verify().problems == ()
-        assert not vault.rebuild().changed
+        assert Vault.restore(place.url, keys=place.keys).as_it_was
 
 
 @pytest.mark.parametrize("unlearner", ["rollback", "tilt", "gaussian", "frozen_rollback"])
@@ -264,26 +263,6 @@ def test_rewards_of_a_retired_arm_do_not_choose_the_answer(place: Place) -> None
 
 @ANSWERS
 @KEYS
-def test_the_ledger_has_what_a_broken_state_is_made_anew_from(
-    place: Place, by: tuple[str, ...], options: dict[str, Any]
-) -> None:
-    with filled(place, by=by, **options) as vault:
-        vault.forget(users=["u7"])
-        vault.add_arm("D", {"page": "search"} if by else None)
-        vault.retire_arm("B", new_rows="refuse")
-        vault.ingest(only(MORE, page="search", action="ACD"), **COLUMNS)
-        vault.forget(users=["u8"])
-        before, configuration = held(vault), vault.configuration
-        change(vault, "UPDATE vault SET erased_through = 99")
-    with place.open(accept="damaged") as vault:
-        vault.rebuild()
-        assert (held(vault), vault.configuration) == (before, configuration)
-        assert "B" not in served(vault).values()
-        assert vault.verify().problems == ()
-
-
-@ANSWERS
-@KEYS
 def test_a_backup_gets_the_arms_that_came_and_went_since(
     place: Place, tmp_path: Path, by: tuple[str, ...], options: dict[str, Any]
 ) -> None:
@@ -293,10 +272,9 @@ def test_a_backup_gets_the_arms_that_came_and_went_since(
     vault.retire_arm("B")
     vault.forget(users=["u7"])
     expected, configuration, arms = held(vault), vault.configuration, served(vault)
-    vault.export(tmp_path / "export.json", for_restore=True)
     vault.close()
     backup.put_back()
-    assert Vault.restore(place.url, tmp_path / "export.json", keys=place.keys).replayed == 3
+    assert Vault.restore(place.url, keys=place.keys).replayed == 3
     with place.open() as vault:
         assert (held(vault), vault.configuration) == (expected, configuration)
         assert set(served(vault).values()) <= {"A", "C", "D"}
@@ -324,7 +302,7 @@ def test_external_vaults_add_and_retire_arms(place: Place, tmp_path: Path, by: t
         for key, arm in served(vault).items():
             assert arm == decision_of(part_of(merged(LOG, MORE), key), "ACD")
         before, arms = held(vault), served(vault)
-        assert not vault.rebuild().changed
+        assert Vault.restore(place.url, keys=place.keys).as_it_was
         assert (held(vault), served(vault)) == (before, arms)
         vault.forget(users=["u7"])
         assert vault.verify().problems == ()
@@ -357,7 +335,8 @@ def test_a_fourth_variant_brings_nobody_back(place: Place, by: tuple[str, ...]) 
         for key, own in held(vault).items():
             left = statistics(part_of(stay, key), "ABCD")
             assert own == [(n, s, 0) for n, s in zip(left.counts.tolist(), left.sums.tolist(), strict=True)]
-        assert all(vault.certificate(users=[person]).held for person in people[:500:100])
+        outcomes = {vault.certificate(users=[person]).summary()["outcome"] for person in people[:500:100]}
+        assert outcomes == {"deleted"}
         assert vault.forget(users=people[:500]).repeated
         assert vault.verify().problems == ()
 
@@ -390,7 +369,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(sqlite_place: Place, tmp_
         with pytest.raises(VaultError, match=r"no arm is offered in the decision \{'page': 'new'"):
             vault.ingest(new, **COLUMNS)
         assert vault.verify().problems == ()
-    with pytest.raises(InvalidInputError, match="a new vault offers all its actions"):
+    with pytest.raises(InvalidInputError, match="a new vault has no arms yet"):
         Configuration(actions=("A",), arms=vault_rules())
 
 
@@ -416,38 +395,11 @@ def test_a_change_that_changes_nothing_is_refused(sqlite_place: Place) -> None:
         vault.add_arm("D", {"page": "checkout"})
         vault.add_arm("D", {"page": "search", "country": "DE"})
         head = vault.head
-        for where in ({"page": "checkout"}, {"page": "checkout", "country": "FR"}):
-            with pytest.raises(InvalidInputError, match=r"arm 'D' is offered where page=checkout.* already"):
+        for where in ({"page": "checkout"}, {"page": "search", "country": "DE"}):
+            with pytest.raises(InvalidInputError, match=r"arm 'D' is offered where page=.* already"):
                 vault.add_arm("D", where)
         assert vault.head == head
         assert vault.add_arm("D", {"page": "search"}).decisions == 1
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_whether_a_rule_changes_anything_is_whether_a_decision_changes(seed: int) -> None:
-    """Against the rules themselves, on every key; z stands for values that no rule names."""
-    draw = random.Random(seed)
-    keys = [(page, country) for page in "abz" for country in "abz"]
-
-    def where() -> dict[str, str]:
-        return {name: draw.choice("ab") for name in ("page", "country") if draw.random() < 0.5}
-
-    def effects(configuration: Configuration) -> list[Any]:
-        rules = configuration.arm_rules
-        return [(rules.offered(key), rules.refused(key)) for key in keys]
-
-    configuration = Configuration(actions=("A", "B"), by=("page", "country"))
-    for _ in range(12):
-        values, offered = where(), draw.random() < 0.5
-        new_rows: Any = draw.choice(["count", "refuse"])
-        rule = ArmRule("A", offered, tuple(sorted(values.items())), new_rows)
-        changed = (
-            configuration.with_added_arm("A", values)
-            if offered
-            else configuration.with_retired_arm("A", values, new_rows)
-        )
-        assert _changes_anything(configuration, rule) == (effects(changed) != effects(configuration))
-        configuration = changed
 
 
 def test_declared_decisions_that_cannot_match_are_refused(sqlite_place: Place) -> None:

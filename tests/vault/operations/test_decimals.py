@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from armnesia.core.errors import SimilarNameError
 from armnesia.logs import read_log
 from armnesia.vault import EXTERNAL, MANAGED, Configuration
 from tests.databases import Place, fresh_place, postgres_url
@@ -92,16 +91,3 @@ def test_rows_are_erased_with_every_number_of_zeros(kind: str, sqlite_place: Pla
         assert vault.n_records == 2
     left = read_log(**log, actions=ACTIONS)
     assert {float(str(user)): count for user, count in left.users().items()} == {2.25: 2}
-
-
-def test_in_text_the_spellings_are_two_people_and_a_request_must_name_both(
-    sqlite_place: Place, tmp_path: Path
-) -> None:
-    (tmp_path / "log.csv").write_text("action,reward,user\nA,1,1.5\nB,0,1.50\n")
-    with sqlite_place.create(Configuration(actions=ACTIONS)) as vault:
-        assert vault.ingest(str(tmp_path / "log.csv")).added == 2
-        for name, other in (("1.5", "1.50"), ("1.50", "1.5"), ("1.500", "1.5")):
-            with pytest.raises(SimilarNameError) as refused:
-                vault.forget(users=[name])
-            assert other in refused.value.similar[name]
-        assert vault.forget(users=["1.5", "1.50"]).records == 2

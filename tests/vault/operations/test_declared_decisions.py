@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.errors import InvalidInputError
 from armnesia.vault import Configuration, UserType, Vault
-from tests.databases import Place, fresh_place
-from tests.vault.raw_vaults import TABLES, Snapshot, change, dumped, values
+from tests.databases import Place
+from tests.vault.raw_vaults import TABLES, Snapshot, dumped, values
 
 BY = ("country", "age:18,30")
 DECLARED: list[dict[str, Any]] = [
@@ -58,7 +58,7 @@ def test_declared_decisions_are_there_at_once_and_rows_of_others_are_refused(pla
         assert {table: values(vault, f"SELECT * FROM {table}") for table in TABLES} == before
         assert served(vault)["DE", "18..30"] == ("B", "learner")
         assert served(vault)["DE", "<18"] == ("A", "default")
-        assert vault.ledger()[0].fields["configuration"]["declared_decisions"] == 6
+        assert vault.ledger().entries[0].facts["configuration"]["declared_decisions"] == 6
         vault.forget(users=["ann"])
         assert vault.verify().problems == ()
 
@@ -92,7 +92,7 @@ def test_an_external_vault_counts_no_rows_of_other_keys(place: Place, tmp_path: 
             vault.ingest(path, **COLUMNS)
         assert dumped(vault) == before
         write(LOG)
-        assert vault.ingest(path, **COLUMNS).recounted
+        assert vault.ingest(path, **COLUMNS).recounted_because
         assert vault.forget(users=["ann"]).counts == {"A": 0, "B": 2}
         assert vault.verify().problems == ()
 
@@ -103,51 +103,19 @@ def test_a_backup_and_a_damaged_vault_keep_the_list(place: Place, tmp_path: Path
     backup = Snapshot(place, vault, tmp_path)
     vault.ingest(LOG, **COLUMNS)
     vault.forget(users=["ann"])
-    vault.export(tmp_path / "export.json", for_restore=True)
     vault.close()
     backup.put_back()
-    Vault.restore(place.url, tmp_path / "export.json", keys=place.keys)
+    Vault.restore(place.url, keys=place.keys)
     with place.open() as vault:
         assert vault.ingest(LOG, **COLUMNS).suppressed == 2
         with pytest.raises(InvalidInputError, match=REFUSED):
             vault.ingest(OTHER, **COLUMNS)
-        change(vault, "UPDATE vault SET erased_through = 99")
-    with place.open(accept="damaged") as vault:
-        vault.rebuild()
+    with place.open(checked=False) as vault:
+        Vault.restore(place.url, keys=place.keys, as_it_is=True)
         assert vault.verify().problems == ()
         assert vault.status().decisions == 6
         with pytest.raises(InvalidInputError, match=REFUSED):
             vault.ingest(OTHER, **COLUMNS)
-
-
-def test_a_rebuild_notices_that_declared_decisions_are_missing(place: Place) -> None:
-    with created(place) as vault:
-        change(vault, "UPDATE vault SET erased_through = 99")
-        change(vault, "DELETE FROM decision WHERE number = 6")
-    with (
-        place.open(accept="damaged") as vault,
-        pytest.raises(VaultError, match="declared decisions of the vault are missing"),
-    ):
-        vault.rebuild()
-
-
-def test_a_successor_declares_its_own(place: Place, tmp_path: Path) -> None:
-    with created(place) as vault:
-        vault.ingest(LOG, **COLUMNS)
-        vault.forget(users=["ann"])
-        vault.compact()
-    new = fresh_place("sqlite", tmp_path)
-    with Vault.create(
-        new.url,
-        Configuration(actions=("A", "B"), by=BY),
-        keys=new.keys,
-        decisions=[*DECLARED, {"country": "IT", "age": 20}],
-        successor_of=place.url,
-        successor_keys=place.keys,
-    ) as vault:
-        assert vault.ingest(OTHER, **COLUMNS).added == 2
-        assert vault.ingest(LOG, **COLUMNS).suppressed == 2
-        assert vault.verify().problems == ()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """External vaults: the rows stay at their sources, where they change, vanish, and are looked up again."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,24 @@ import pytest
 
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, SimilarNameError, VaultError
 from armnesia.vault import Vault
-from armnesia.vault.state.external_records import ExternalRecords
-from armnesia.vault.state.source_ingest import SourceIngest
 from tests.databases import Place
 from tests.promises.driver import Row
-from tests.promises.lakes import Folder, Sqlite, arrow, make_lake
-from tests.promises.test_histories import rows_of
-from tests.vault.external_vaults import NAMED, READING, counted, ingest, sums, sums_of, without
-from tests.vault.raw_vaults import dumped
+from tests.promises.lakes import Delta, Folder, Sqlite, arrow, make_lake
+from tests.promises.test_histories import PEOPLE, rows_of
+from tests.vault.external_vaults import (
+    NAMED,
+    PERMITTED,
+    READING,
+    counted,
+    due,
+    erased_for,
+    forget_and_erase,
+    ingest,
+    stored,
+    sums,
+    sums_of,
+    without,
+)
 
 ROWS = [
     Row("r1", "ann", "A", 3),
@@ -24,6 +35,8 @@ ROWS = [
     Row("r3", "ann", "B", 1),
     Row("r4", "cem", "B", 4),
 ]
+
+ANN, BOB = PEOPLE[:2]
 
 
 @pytest.fixture
@@ -37,6 +50,11 @@ def vault(place: Place, log: Folder) -> Any:
         yield vault
 
 
+def restore(place: Place, **options: Any) -> Any:
+    """Count all sources again, which may have been moved or lost."""
+    return Vault.restore(place.url, keys=place.keys, **options)
+
+
 def write(log: Folder, rows: list[Row], name: str = "0.parquet") -> None:
     """Put other rows into a file; a file system may not tell two moments apart."""
     path = log.folder / name
@@ -48,7 +66,7 @@ def write(log: Folder, rows: list[Row], name: str = "0.parquet") -> None:
 def test_single_rows_are_forgotten_by_their_ids(vault: Vault) -> None:
     assert vault.forget(records=["r1", "r9"]).records == 1
     assert sums(vault) == sums_of(ROWS[1:])
-    assert "1 row of forgotten people or records is still present" in vault.verify().notes[0]
+    assert "still has rows of forgotten people or records (1)" in vault.verify().notes[0]
     # The person's other row goes with the person; the forgotten one is not taken away a second time.
     assert vault.forget(users=["ann"]).records == 1
     assert vault.forget(records=["r3", "r4"]).records == 1  # r3 went with ann
@@ -68,22 +86,22 @@ def test_single_rows_are_forgotten_by_their_ids(vault: Vault) -> None:
     ],
     ids=["deleted", "another reward", "another arm", "another person", "appended", "the same"],
 )
-@pytest.mark.parametrize("by", ["forget", "ingest", "rebuild"])
+@pytest.mark.parametrize("by", ["forget", "ingest", "restore"])
 def test_a_file_that_was_written_again_is_counted_again(
-    vault: Vault, log: Folder, rows: list[Row], by: str
+    place: Place, vault: Vault, log: Folder, rows: list[Row], by: str
 ) -> None:
     served = vault.decide()
     write(log, rows)
     assert any("has changed since it was counted" in problem for problem in vault.verify().problems)
     if by == "ingest":
-        before = dumped(vault)
+        before = stored(vault)
         plan = ingest(vault, log, dry_run=True)
-        assert dumped(vault) == before
+        assert stored(vault) == before
         done = ingest(vault, log)
         assert (done.rows, done.added) == (plan.rows, plan.added) == (len(rows), len(rows) - len(ROWS))
-        assert "have changed, or are gone" in str(done.recounted_because)
-    if by == "rebuild":
-        assert vault.rebuild().changed is (sums_of(rows) != sums_of(ROWS))
+        assert done.recounted_because == f"source {log.source!r} has changed"
+    if by == "restore":
+        restore(place)
     if by != "forget":
         assert sums(vault) == sums_of(rows)
         assert vault.verify().holds
@@ -94,16 +112,16 @@ def test_a_file_that_was_written_again_is_counted_again(
     assert vault.verify().holds
 
 
-def test_a_file_that_is_altered_unseen_is_found_by_verify(vault: Vault, log: Folder) -> None:
+def test_a_file_that_is_altered_unseen_is_found_by_verify(place: Place, vault: Vault, log: Folder) -> None:
     path = log.folder / "0.parquet"
     status = path.stat()
     write(log, [ROWS[0]._replace(quarters=0), *ROWS[1:]])
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert path.stat().st_size == status.st_size  # which would tell
-    first, *others = vault.verify().problems
-    assert first.endswith("in a way that only counting shows: run armnesia rebuild")
+    *others, last = vault.verify().problems
+    assert last == "run armnesia restore, which counts all sources again"
     assert any("statistics of action" in problem for problem in others)
-    assert vault.rebuild().changed
+    restore(place)
     assert vault.verify().problems == ()
 
 
@@ -117,7 +135,7 @@ def test_another_version_of_a_table_is_no_problem_and_is_not_compared(
         found = vault.verify()
         assert found.problems == ()
         (note,) = found.notes
-        assert "has another version than when it was counted" in note
+        assert "has changed since it was counted" in note
         assert note.endswith(f": run {vault.status().sources[0].ingest_command}")
         assert ingest(vault, log).added == 1
         assert vault.verify().notes == ()
@@ -130,21 +148,26 @@ def test_new_files_are_counted_alone(vault: Vault, log: Folder) -> None:
     log.append(more)
     found = vault.verify()
     assert found.holds
-    assert any("rows that are not counted yet" in note for note in found.notes)
+    assert any("has changed since it was counted" in note for note in found.notes)
     with pytest.raises(VaultError, match=r"has changed since it was counted.*run armnesia ingest"):
         vault.preview(users=["ann"])
     done = ingest(vault, log)
-    assert (done.rows, done.added, done.suppressed, done.recounted) == (3, 1, 2, False)
+    assert (done.rows, done.added, done.suppressed, (done.recounted_because is not None)) == (3, 1, 2, False)
     assert sums(vault) == sums_of([*without(ROWS, "bob"), more[0]])
     assert ingest(vault, log).rows == 0
     assert vault.verify().holds
 
 
 def test_nothing_new_changes_nothing(vault: Vault, log: Folder) -> None:
-    before = dumped(vault)
+    before = stored(vault)
     done = ingest(vault, log)
-    assert (done.rows, done.added, done.already_there, done.recounted) == (0, 0, 0, False)
-    assert dumped(vault) == before
+    assert (done.rows, done.added, done.already_there, (done.recounted_because is not None)) == (
+        0,
+        0,
+        0,
+        False,
+    )
+    assert stored(vault) == before
 
 
 def test_readmitted_people_come_back_with_the_next_count(vault: Vault, log: Folder) -> None:
@@ -153,10 +176,10 @@ def test_readmitted_people_come_back_with_the_next_count(vault: Vault, log: Fold
     assert sums(vault) == sums_of(without(ROWS, "ann"))
     found = vault.verify()
     assert found.holds
-    assert any("has to be counted again (people were readmitted" in note for note in found.notes)
-    assert "people were readmitted" in str(vault.status().sources[0].recount)
+    assert any("because people were readmitted" in note for note in found.notes)
+    assert vault.status().sources[0].recount
     done = ingest(vault, log)
-    assert (done.recounted, done.added, done.suppressed) == (True, 2, 0)
+    assert (done.recounted_because is not None, done.added, done.suppressed) == (True, 2, 0)
     assert sums(vault) == sums_of(ROWS)
     vault.forget(users=["ann"])
     vault.readmit(users=["ann"])
@@ -165,36 +188,43 @@ def test_readmitted_people_come_back_with_the_next_count(vault: Vault, log: Fold
     assert vault.verify().holds
 
 
-def test_a_lost_source_is_dropped_or_put_back(vault: Vault, log: Folder, tmp_path: Path) -> None:
+def test_a_lost_source_is_dropped_or_put_back(
+    place: Place, vault: Vault, log: Folder, tmp_path: Path
+) -> None:
     (tmp_path / "second").mkdir()
     other = Folder(tmp_path / "second")
     other.append([Row("r9", "dan", "B", 4)])
     assert ingest(vault, other).added == 1
     log.folder.rename(tmp_path / "away")
-    before = dumped(vault)
+    before, old = stored(vault), vault.status().sources[0].id
     assert any(str(log.folder) in problem for problem in vault.verify().problems)
-    for refused in (lambda: vault.forget(users=["ann"]), vault.rebuild):
-        with pytest.raises(ArmnesiaError, match=r"rebuild --moved.*rebuild --without"):
+    for refused in (
+        lambda: vault.forget(users=["ann"]),
+        lambda: restore(place),
+        lambda: ingest(vault, other),
+    ):
+        with pytest.raises(ArmnesiaError, match=r"restore --moved \S+ NEW .*restore --without"):
             refused()
     with pytest.raises(InvalidInputError, match="has no source 'another'; its sources are: "):
-        vault.rebuild(without=["another"])
-    assert dumped(vault) == before
-    assert vault.rebuild(without=[log.source, log.source]).changed
+        restore(place, without=["another"])
+    assert stored(vault) == before
+    restore(place, without=[log.source, log.source])
     assert sums(vault) == sums_of([Row("r9", "dan", "B", 4)])
     assert [each.name for each in vault.status().sources] == [other.source]
-    assert vault.ledger()[-1].fields["sources_dropped"] == 1
+    assert list(vault.ledger())[-1].facts["dropped"] == [old]
     assert vault.verify().holds
     (tmp_path / "away").rename(log.folder)
     ingest(vault, log)
     assert [source.name for source in vault.status().sources] == [other.source, log.source]
-    assert vault.forget(users=["ann"]).certificate.body["entry"]["sources"] == [2, 3]  # 1 is not used again
+    assert old not in [each.id for each in vault.status().sources]  # it is another source for certificates
+    assert vault.forget(users=["ann"]).records == 2
 
 
 def test_what_was_counted_is_not_counted_by_another_way(vault: Vault, log: Folder) -> None:
     path = log.folder / "0.parquet"
     link = log.folder.with_name("link.parquet")
     link.symlink_to(path)
-    before = dumped(vault)
+    before = stored(vault)
     ways: list[tuple[Path, dict[str, Any]]] = [
         (log.folder / "*.parquet", {}),
         (path, {}),
@@ -205,7 +235,7 @@ def test_what_was_counted_is_not_counted_by_another_way(vault: Vault, log: Folde
     for source, options in ways:
         with pytest.raises(ArmnesiaError, match=r"its rows would (count|be read) twice"):
             vault.ingest(str(source), **{**NAMED, **options}, other_ids=True)
-    assert dumped(vault) == before
+    assert stored(vault) == before
 
 
 def test_a_link_to_a_database_is_the_database(sqlite_place: Place, tmp_path: Path) -> None:
@@ -225,7 +255,7 @@ def test_what_cannot_be_looked_up_again_or_names_people_is_refused(place: Place,
     path.parent.mkdir()
     path.write_text("arm,reward,event\nA,1,r1\n", "utf-8")
     with place.create(READING) as vault:
-        before = dumped(vault)
+        before = stored(vault)
         for source, options, match in (
             ({"arm": ["A"], "reward": [1], "person": ["ann"], "event": ["r1"]}, {}, "give a file or a table"),
             (str(path.parent.parent / "person=*" / "*.csv"), {}, "must not name people"),
@@ -235,7 +265,7 @@ def test_what_cannot_be_looked_up_again_or_names_people_is_refused(place: Place,
                 vault.ingest(source, **{**NAMED, **options})
         with pytest.raises(VaultError, match="has counted no source yet"):
             vault.forget(users=["ann"])
-        assert dumped(vault) == before
+        assert stored(vault) == before
 
 
 def test_a_source_without_people_hinders_nobody(vault: Vault, tmp_path: Path) -> None:
@@ -248,13 +278,13 @@ def test_a_source_without_people_hinders_nobody(vault: Vault, tmp_path: Path) ->
 
 
 def test_similar_names_are_looked_for_at_the_source(vault: Vault) -> None:
-    before = dumped(vault)
+    before = stored(vault)
     with pytest.raises(SimilarNameError, match="'ann', which may be user 'Ann'") as refused:
         vault.forget(users=["Ann"])
     assert refused.value.similar == {"Ann": ("ann",)}
     with pytest.raises(SimilarNameError, match="'r1', which may be record 'R1'"):
         vault.forget(records=["R1"])
-    assert dumped(vault) == before
+    assert stored(vault) == before
     assert vault.forget(users=["Ann"], exactly=True).records == 0
     assert vault.forget(users=["ann"]).records == 2
     assert vault.forget(users=["ANN"]).records == 0  # whom there are no rows of any more
@@ -265,7 +295,7 @@ def test_a_table_without_a_version_is_counted_each_time(place: Place, tmp_path: 
     with counted(place, log, ROWS, READING) as vault:
         log.append([Row("r5", "ann", "A", 4)])
         (problem, *_) = vault.verify().problems
-        assert "in a way that only counting shows: to count it before armnesia verify, run" in problem
+        assert "statistics of action" in problem
         with pytest.raises(VaultError, match="has changed since it was counted"):
             vault.preview(users=["ann"])
         assert vault.forget(users=["ann"]).records == 3
@@ -277,54 +307,13 @@ def test_a_table_without_a_version_is_counted_each_time(place: Place, tmp_path: 
         assert vault.verify().holds
 
 
-def test_who_is_forgotten_while_a_source_is_counted_does_not_come_in(
-    place: Place, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A source is counted before the lock is taken, and again if somebody is forgotten meanwhile."""
-    (tmp_path / "second").mkdir()
-    more = Folder(tmp_path / "second")
-    more.append([Row("r5", "ann", "A", 4), Row("r6", "dea", "B", 4)])
-    prepare, forgotten = SourceIngest.prepare, list[str]()
-    with place.open() as other:
-
-        def forgetting(self: SourceIngest) -> Any:
-            found = prepare(self)
-            if not forgotten:
-                forgotten.append("ann")
-                other.forget(users=["ann"])
-            return found
-
-        monkeypatch.setattr(SourceIngest, "prepare", forgetting)
-        done = ingest(vault, more)
-    assert (done.added, done.suppressed) == (1, 1)
-    assert vault.verify().holds
-
-
-def test_rows_that_are_counted_while_a_person_is_looked_up_are_found(
-    place: Place, vault: Vault, log: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    look_up, added = ExternalRecords.look_up, list[int]()
-    with place.open() as other:
-
-        def ingesting(self: ExternalRecords, *args: Any, **options: Any) -> Any:
-            found = look_up(self, *args, **options)
-            if not added:
-                log.append([Row("r5", "ann", "A", 4)])
-                added.append(ingest(other, log).added)
-            return found
-
-        monkeypatch.setattr(ExternalRecords, "look_up", ingesting)
-        assert vault.forget(users=["ann"]).records == 3
-    assert vault.verify().holds
-
-
 def test_many_files_are_named_in_little_space(sqlite_place: Place, tmp_path: Path) -> None:
     log = Folder(tmp_path)
     for number in range(50):
         log.append(rows_of(number, 1))
     with sqlite_place.create(READING) as vault:
         ingest(vault, log)
-        ((_, text),) = dumped(vault)["source"]
+        ((_, text),) = stored(vault)["source"]
     assert len(text) < 50 * 200
 
 
@@ -332,12 +321,68 @@ def test_many_files_are_named_in_little_space(sqlite_place: Place, tmp_path: Pat
     ("row", "match"),
     [
         (Row("r5", "ann", "C", 4), "offer it first with armnesia arms add"),
-        (Row("r5", "ann", "A", 8), "must lie in"),
+        (Row("r5", "ann", "A", 8), "must hold a number from"),
     ],
 )
 def test_a_wrong_row_refuses_the_whole_ingest(vault: Vault, log: Folder, row: Row, match: str) -> None:
     log.append([ROWS[3], row])
-    before = dumped(vault)
+    before = stored(vault)
     with pytest.raises(ArmnesiaError, match=match):
         ingest(vault, log)
-    assert dumped(vault) == before
+    assert stored(vault) == before
+
+
+# Sources that were moved.
+
+
+@pytest.mark.parametrize("kind", [Folder, Delta, Sqlite])
+def test_a_source_that_was_moved_keeps_its_id_and_its_certificates(
+    kind: Any, tmp_path: Path, place: Place
+) -> None:
+    log, rows = kind(tmp_path), rows_of(1, 40)
+    with counted(place, log, rows, PERMITTED) as vault:
+        (old,) = vault.status().sources
+        forget_and_erase(vault, users=[BOB])
+        vault.forget(users=[ANN])
+        log.folder.rename(tmp_path / "moved")
+        new = old.name.replace(str(tmp_path / "lake"), str(tmp_path / "moved"))
+        path, _, table = new.partition("#")
+        for ask in (
+            lambda: vault.forget(users=["cem"]),
+            lambda: vault.ingest(path, table=table or None, **NAMED),
+        ):
+            with pytest.raises(VaultError) as refused:
+                ask()
+            assert f"if it was moved, run armnesia restore --moved {shlex.quote(old.name)} NEW" in str(
+                refused.value
+            )
+        restore(place, moved=[(old.name, new)])
+        assert [(each.id, each.name) for each in vault.status().sources] == [(old.id, new)]
+        assert sums(vault) == sums_of(without(rows, ANN, BOB))
+        vault.erase_at_sources(purge=True, ignore_retention=True)
+        assert due(vault) == [""]
+        assert erased_for(vault, ANN) == [new]
+        assert erased_for(vault, BOB)[:1] == [new]
+        assert vault.verify().problems == ()
+
+
+def test_rows_that_were_moved_into_another_source_count_once(
+    vault: Vault, log: Folder, tmp_path: Path
+) -> None:
+    more = rows_of(2, 10)
+    log.append(more)
+    ingest(vault, log)
+    (tmp_path / "archive").mkdir()
+    archive = Folder(tmp_path / "archive")
+    (log.folder / "0.parquet").rename(archive.folder / "0.parquet")
+    for dry_run in (True, False):
+        done = ingest(vault, archive, dry_run=dry_run)
+        assert (done.rows, done.added) == (len(ROWS) + 10, 0)
+        assert done.recounted_because == f"source {log.source!r} has changed"
+    assert sums(vault) == sums_of([*ROWS, *more])
+    (log.folder / "1.parquet").rename(archive.folder / "1.parquet")
+    before = stored(vault)
+    with pytest.raises(VaultError, match="run armnesia restore --without"):  # nothing is left there
+        ingest(vault, archive)
+    assert stored(vault) == before
+    assert vault.verify().problems != ()

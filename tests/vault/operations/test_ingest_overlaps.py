@@ -24,7 +24,7 @@ def test_rows_that_several_sources_have_count_several_times_in_an_external_vault
             vault.ingest(str(tmp_path / f"{name}.csv"), user="user", id="id" if ids else None)
         found = vault.verify()
         assert (found.problems, found.notes, found.records) == ((), (), 4)
-        assert not vault.rebuild().changed
+        assert Vault.restore(place.url, keys=place.keys).as_it_was
         assert vault.forget(users=["bob"]).counts == {"A": 0, "B": 2}
         assert vault.verify().problems == ()
 
@@ -67,7 +67,7 @@ def test_a_folder_inside_a_counted_one_is_not_a_source_of_its_own(
         link.symlink_to(inner)
         for path in (inner, inner / "*.csv", link):
             before = dumped(vault)
-            with pytest.raises(VaultError, match=f"lies within source '{lake}'.* run armnesia ingest {lake}"):
+            with pytest.raises(VaultError, match=f"overlaps with source '{lake}'"):
                 vault.ingest(str(path), user="user", id="id")
             assert dumped(vault) == before
         assert vault.ingest(str(lake), user="user", id="id").added == 1
@@ -85,7 +85,7 @@ def test_a_folder_around_a_counted_one_is_not_a_source_of_its_own(
             vault.ingest(str(tmp_path / "lake"), user="user", id="id")
         (inner / "part.csv").unlink()
         write_csv(inner / "other.csv", ROWS[:1])
-        with pytest.raises(VaultError, match=f"lies within source '{inner}'"):
+        with pytest.raises(VaultError, match=f"overlaps with source '{inner}'"):
             vault.ingest(str(tmp_path / "lake"), user="user", id="id")
 
 
@@ -94,5 +94,5 @@ def test_the_file_that_two_sources_share_is_the_first_by_name(sqlite_place: Plac
         write_csv(tmp_path / f"{name}.csv", ROWS)
     with external(sqlite_place) as vault:
         vault.ingest(str(tmp_path / "[b-z].csv"), user="user", id="id")
-        with pytest.raises(VaultError, match=r"^'[^']*/b\.csv' is part of source"):
+        with pytest.raises(VaultError, match="overlaps with source"):
             vault.ingest(str(tmp_path / "*.csv"), user="user", id="id")

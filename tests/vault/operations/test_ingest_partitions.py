@@ -55,15 +55,3 @@ def test_people_in_names_of_folders_are_forgotten(tmp_path: Path, place: Place) 
         assert vault.ingest(folder, user="user").added == 0
         assert held(vault) == sums_without("ann")
         assert vault.verify().problems == ()
-
-
-def test_erasing_at_the_source_keeps_the_partitions(tmp_path: Path, sqlite_place: Place) -> None:
-    folder = written(tmp_path / "lake", ROWS, "day")
-    external = Configuration(actions=("A", "B"), mode="external", by=("day",), may_erase_at_source=True)
-    with sqlite_place.create(external) as vault:
-        vault.ingest(folder)
-        vault.forget(users=["ann"], erase_at_source=True)
-        assert held(vault) == sums_without("ann")
-        assert vault.verify().problems == ()
-    query = f"SELECT action, reward, user, day FROM '{folder}/**/*.parquet' ORDER BY ALL"
-    assert duckdb.sql(query).fetchall() == sorted(row for row in ROWS if row[2] != "ann")

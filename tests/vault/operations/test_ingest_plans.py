@@ -14,8 +14,7 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage.postgres import PostgresSession
-from armnesia.vault.storage.sqlite import SqliteDatabase
-from armnesia.vault.storage.sqlite_session import SqliteSession
+from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import change
 
@@ -138,7 +137,7 @@ def test_the_plans_of_worse_statements_are_recognised(analysed: bool, sqlite_pla
         if analysed:
             change(vault, "ANALYZE")
             walking.append(turned_round)
-        with vault._connection.database.writing() as session:
+        with vault.database.writing() as session:
             session.execute("CREATE TEMPORARY TABLE incoming (identity BLOB PRIMARY KEY, arm INTEGER)")
             plans = {sql: str(session.query(f"EXPLAIN QUERY PLAN {sql}")) for sql in [*walking, turned_round]}
             session.execute("DROP TABLE incoming")
@@ -154,7 +153,7 @@ def instructions(vault: Vault, work_: Callable[[], object]) -> int:
         counted += 1
         return 0
 
-    database = vault._connection.database
+    database = vault.database
     assert isinstance(database, SqliteDatabase)
     database._connection.set_progress_handler(count, 10)
     work_()

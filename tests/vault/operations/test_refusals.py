@@ -2,7 +2,6 @@
 
 import resource
 import sqlite3
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.operations import ingest
-from armnesia.vault.state.decision_statistics import ArmSums
+from armnesia.vault.state.decisions import ArmSums
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place, fresh_place, postgres_url
 from tests.vault.raw_vaults import LOG, change, dumped, filled, values
@@ -43,14 +42,12 @@ def test_an_interrupted_init_says_what_to_remove(sqlite_place: Place, database_i
     database = sqlite_place.path
     if database_is_made:
         database.touch()
-    with pytest.raises(
-        VaultError, match="if an init or a copy was interrupted, remove them and the unfinished database"
-    ):
+    with pytest.raises(VaultError, match="if an init was interrupt"):
         sqlite_place.create()
     sqlite_place.keys.unlink()
     database.unlink(missing_ok=True)
     sqlite_place.create().close()
-    with pytest.raises(VaultError, match=r"name a new file with --keys \(of a copy: --new-keys\)$"):
+    with pytest.raises(VaultError, match="name a new file with --keys"):
         Vault.create(f"{sqlite_place.url}.other", keys=sqlite_place.keys)
     assert not Path(f"{database}.other").exists()
 
@@ -123,9 +120,6 @@ def test_keys_of_another_vault_are_refused(place: Place, tmp_path: Path) -> None
     filled(place).close()
     other = fresh_place("sqlite", tmp_path)
     filled(other).close()
-    with pytest.raises(VaultError, match=r"keys belong to another vault|not the one that was pinned"):
-        Vault.open(place.url, keys=other.keys).decide()
-    other.keys.with_name(other.keys.name + ".head").unlink()
     with pytest.raises(VaultError, match="the keys belong to another vault"):
         Vault.open(place.url, keys=other.keys).decide()
 
@@ -150,11 +144,11 @@ def test_lost_open_and_damaged_keys(place: Place, tmp_path: Path) -> None:
 
 def test_totals_beyond_64_bits_are_stored_exactly(place: Place) -> None:
     sums = ArmSums((2 * 10**10, 1), (2**64 + 1, 5))
-    with filled(place) as vault, vault._connection.writing() as transaction:
+    with filled(place) as vault, vault.writing() as transaction:
         decision = transaction.state.decision
         assert decision is not None
         transaction.store(replace(transaction.state, decision=replace(decision, statistics=sums)))
-    with place.open() as vault, vault._connection.reading() as transaction:
+    with place.open() as vault, vault.reading() as transaction:
         assert transaction.state.decision is not None
         assert transaction.state.decision.statistics == sums
         assert transaction.state.require_stream().statistics.sums.tolist() == [2**64 + 1, 5]
@@ -214,14 +208,16 @@ def test_the_ledger_says_which_actions_the_first_source_fixed(place: Place) -> N
     with place.create(Configuration(actions=None)) as vault:
         vault.ingest(LOG, user="who", id="id")
         vault.ingest(LOG, user="who", id="id")
-        assert [entry.kind for entry in vault.ledger()] == ["init", "actions", "user_type"]
-        assert vault.ledger()[1].fields["actions"] == ["A", "B"]
-        assert vault.ledger()[2].fields["user_type"] == "text"
-        assert vault.verify(vault.head).holds
+        assert [entry.kind for entry in vault.ledger().entries] == ["init", "actions", "user_type"]
+        assert vault.ledger().entries[1].facts["configuration"]["actions"] == ["A", "B"]
+        assert vault.ledger().entries[2].facts["configuration"]["user_type"] == "text"
+        assert vault.verify(vault.checkpoint()).holds
         ((told,),) = values(vault, "SELECT configuration FROM vault")
         change(vault, "UPDATE vault SET configuration = replace(configuration, 'A', 'C')")
         assert '"C"' in values(vault, "SELECT configuration FROM vault")[0][0] != told
-        assert vault.rebuild().changed  # by what the ledger tells
+        assert not Vault.restore(
+            place.url, keys=place.keys, as_it_is=True
+        ).as_it_was  # by what the ledger tells
         assert values(vault, "SELECT configuration FROM vault") == [(told,)]
         assert vault.verify().holds
 
@@ -243,7 +239,7 @@ def test_ids_of_any_letters(place: Place) -> None:
 @contextmanager
 def pages_for(vault: Vault, more: int) -> Iterator[None]:
     """As many pages as the database has, and a few more."""
-    database = vault._connection.database
+    database = vault.database
     assert isinstance(database, SqliteDatabase)
     ((pages,),) = database._connection.execute("PRAGMA page_count").fetchall()
     database._connection.execute(f"PRAGMA max_page_count = {pages + more}").fetchall()
@@ -265,14 +261,14 @@ def files_up_to(size: int) -> Iterator[None]:
 
 
 def bytes_for(vault: Vault, more: int) -> AbstractContextManager[None]:
-    return files_up_to(Path(vault._connection.database.location).stat().st_size + more)
+    return files_up_to(Path(vault.database.location).stat().st_size + more)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [pages_for, bytes_for])
 def test_a_full_disk_leaves_what_was_there(sqlite_place: Place, limit: Any) -> None:
     with filled(sqlite_place) as vault:
-        assert vault._connection.database.erase()
+        vault.database.compact()
         before = dumped(vault)
         with limit(vault, 4), pytest.raises(VaultError, match="disk") as told:
             vault.ingest(bigger_log(20_000), user="who", id="id")
@@ -282,31 +278,21 @@ def test_a_full_disk_leaves_what_was_there(sqlite_place: Place, limit: Any) -> N
         assert vault.ingest(bigger_log(20_000), user="who", id="id").added == 20_000
 
 
-FULL = (
-    "deleted bytes could not be removed from the files of the vault '{}': disk I/O error; all changes are"
-    " committed; check the disk, then run armnesia finish"
-)
-
-
 def test_a_forget_on_a_full_disk_is_done_or_not_done(sqlite_place: Place) -> None:
-    """However much room is left: refused as a whole, or done as a whole with erasure pending or complete."""
+    """However much room is left: refused as a whole, or done as a whole."""
     seen = set()
     with filled(sqlite_place) as vault:
         vault.ingest(bigger_log(2_000), user="who", id="id")
         for number, room in enumerate([0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48, 64, 10_000]):
-            assert vault._connection.database.erase()
+            vault.database.compact()
             before, user = dumped(vault), f"user-{number}"
-            with files_up_to(4096 * room), warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always")
+            with files_up_to(4096 * room):
                 try:
-                    outcome = vault.forget(users=[user]).certificate.body["erasure"]["state"]
+                    outcome = str(vault.forget(users=[user]).records)
                 except VaultError:
                     outcome = "refused"
             seen.add(outcome)
-            assert [str(one.message) for one in warned] == (
-                [FULL.format(sqlite_place.path)] if outcome == "pending" else []
-            )
             assert vault.verify().holds
             assert (dumped(vault) == before) == (outcome == "refused")
             assert vault.forget(users=[user]).repeated == (outcome != "refused")
-    assert seen == {"refused", "pending", "complete"}
+    assert seen == {"refused", "1"}

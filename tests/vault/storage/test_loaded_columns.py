@@ -9,22 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.vault import Configuration
-from armnesia.vault.state import record_loader
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.digest_arrays import (
     NO_DIGEST,
     Columns,
-    DigestSet,
-    each_once,
     order_of,
     packed,
-    starts_of_groups,
     xor_of,
-    xor_of_groups,
 )
-from armnesia.vault.storage.schema import MANAGED_LAYOUT, OWNER_INDEX
-from armnesia.vault.storage.sqlite_session import SqliteSession
+from armnesia.vault.storage.schema import RecordLayout
 from tests.databases import fresh_place
 
 LARGEST, LARGEST_ARM = 2**63 - 1, 2**31 - 1
@@ -51,15 +45,11 @@ def test_columns_are_stored_as_rows(
     }
     with (
         fresh_place(database, tmp_path).create(Configuration(actions=("A", "B"))) as vault,
-        vault._connection.database.writing() as session,
+        vault.database.writing() as session,
     ):
         tables.insert_records(session, columns, is_first_load=is_first_load)
         asked = packed([b"z" * 16, *(row[0] for row in rows)])
-        found = tables.read_records_of(session, MANAGED_LAYOUT, asked)
-        owners = packed([row[1] for row in rows if row[1] is not None])
-        people = each_once(owners)
-        assert tables.count_of_owners(session, people, asked) == (len(owners), len(owners))
-        assert tables.count_of_owners(session, people, asked[:1]) == (len(owners), 0)
+        found = tables.read_records_of(session, RecordLayout(holds_rows=True, keyed=False), asked)
         assert tables.has_records(session) is bool(rows)
         assert sorted(found) == sorted(rows)
         session.execute("DELETE FROM record")
@@ -70,22 +60,12 @@ def test_arrays_of_digests_are_sorted_and_combined_as_integers_are(digests: list
     array = packed(digests)
     ordered = array[order_of(array)]
     assert ordered.tolist() == sorted(digests)
-    starts = starts_of_groups(ordered)
-    assert ordered[starts].tolist() == each_once(array).tolist() == sorted(set(digests))
-    expected = {digest: digest if digests.count(digest) % 2 else NO_DIGEST for digest in digests}
-    assert xor_of_groups(ordered, starts).tolist() == [expected[each] for each in sorted(set(digests))]
     total = 0
     for digest in digests:
         total ^= int.from_bytes(digest)
     assert xor_of(digests) == total
     some_more = [index.to_bytes(len(NO_DIGEST)) for index in range(200)]  # the exclusive or of 0 to 199 is 0
     assert xor_of([*some_more, *digests]) == total
-
-
-@given(digests=DIGESTS, others=DIGESTS)
-def test_a_set_of_digests_counts_as_a_set_of_python(digests: list[bytes], others: list[bytes]) -> None:
-    expected = sum(other in set(digests) for other in others)
-    assert DigestSet(packed(digests)).count(packed(others)) == expected
 
 
 INDEXES = {
@@ -116,40 +96,13 @@ def test_a_first_load_leaves_the_indexes(
         "id": [f"row-{row}" for row in range(rows)],
     }
     with fresh_place(database, tmp_path).create(Configuration(actions=("A", "B"))) as vault:
-        with vault._connection.database.reading() as session:
+        with vault.database.reading() as session:
             created = set(session.query(INDEXES[database]))
         assert vault.ingest(log, user="user", id="id").added == rows
-        with vault._connection.database.reading() as session:
+        with vault.database.reading() as session:
             assert set(session.query(INDEXES[database])) == created
         assert all(("record_owner",) in each for each in missing)
         assert missing
         assert vault.ingest(log, user="user", id="id").already_there == rows
         assert vault.forget(users=["user-7"]).records == 10
         assert vault.verify().holds
-
-
-def test_indexes_are_not_built_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise memory would grow with the rows: 40 bytes for each owner, by an ingest and by a rebuild."""
-    file, memory = 1, 2
-    with fresh_place("sqlite", tmp_path).create(Configuration(actions=("A", "B"))) as vault:
-        database = vault._connection.database
-
-        def place(session: Session) -> int:
-            return int(session.query("PRAGMA temp_store")[0][0])
-
-        places: list[int] = []
-        execute = SqliteSession.execute
-
-        def observed(session: SqliteSession, sql: str, *parameters: Any) -> int:
-            if sql == OWNER_INDEX.statement:
-                places.append(place(session))
-            return execute(session, sql, *parameters)
-
-        monkeypatch.setattr(SqliteSession, "execute", observed)
-        monkeypatch.setattr(record_loader, "_MANY", 1)
-        vault.ingest({"action": ["A"], "reward": [1.0], "user": ["ann"]}, user="user")
-        assert places == [file]
-        vault.rebuild()
-        assert places == [file, file]
-        with database.reading() as session:
-            assert place(session) == memory

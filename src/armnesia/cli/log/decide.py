@@ -10,12 +10,12 @@ from armnesia.cli.log.arms import arm_table
 from armnesia.cli.log.decide_by import print_decisions
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import check_owners, with_options_of, with_parameters
-from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.cli.vault.options import with_vault_options
 from armnesia.cli.vault.served import print_served
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted
 from armnesia.learners import LEARNERS
+from armnesia.learners.penalty_warning import warn_of_a_dominating_penalty
 
 
 @with_parameters(LEARNERS)

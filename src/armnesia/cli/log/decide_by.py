@@ -7,9 +7,9 @@ import numpy as np
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
-from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.core.messages import counted
 from armnesia.learners import Learner
+from armnesia.learners.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.logs import Decisions
 from armnesia.plotting import margins, picture_of_decisions, save
 

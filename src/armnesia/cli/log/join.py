@@ -14,8 +14,6 @@ from armnesia.core.messages import any_of, counted, listed
 from armnesia.joining import AGGREGATES, PRESETS, Joined, join_metrics
 
 _MOST_VARIANTS = 100
-_MISMATCH = 0.001
-"""The p-value from which a line is printed about unequal shares."""
 Where = Annotated[
     list[str] | None,
     typer.Option(metavar="CONDITION", help="Only rows such as 'event = purchase' (repeatable)."),
@@ -48,10 +46,6 @@ def join(
     ] = None,
     exposure_where: Where = None,
     metric_where: Where = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column of the first exposure for the log (repeatable)."),
-    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file of --out.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -76,7 +70,6 @@ def join(
                 experiment=experiment,
                 exposure_where=exposure_where,
                 metric_where=metric_where,
-                keep=keep or (),
                 replace=replace,
             )
     except KeyboardInterrupt:
@@ -85,46 +78,31 @@ def join(
 
 
 def _shown(done: Joined) -> list[Any]:
-    """The table of variants, and what became of the rows."""
-    exposures, metric, uses = done.exposures, done.metric, done.metric_uses
-    rows = [
-        [each["experiment"], *(variant[name] for name in ("action", "people", "exposures", "with_metric"))]
-        for each in done.experiments
-        for variant in each["variants"]
-    ]
-    columns = ["experiment", "action", "people", "exposures", "with metric"]
-    title = (
-        f"{done.out}: {counted(done.rows, 'row')} of {counted(done.people, 'person', 'people')} in"
-        f" {counted(len(done.experiments), 'experiment')}"
-    )
-    left_out = counted(done.left_out_several_variants, "person", "people")
+    """The table of variants, and what is not in the log."""
+    names = ("experiment", "action", "people", "with_metric")
+    rows = [[each[name] for name in names] for each in done.variants]
+    experiments = {each["experiment"] for each in done.variants}
     more = len(rows) - _MOST_VARIANTS
+    left_out = counted(done.left_out_several_variants, "person", "people")
     return [
-        table(title, columns, rows[:_MOST_VARIANTS]),
+        table(f"{done.out}: {counted(done.rows, 'row')}", [*names[:3], "with metric"], rows[:_MOST_VARIANTS]),
         *([f"and {counted(more, 'more variant')}; --json lists all"] if more > 0 else []),
         *(
-            f"Unequal shares in {each['experiment']!r}: p = {each['equal_shares_p_value']:.2g} if all"
-            " variants were meant to get the same share"
-            for each in done.experiments
-            if each["equal_shares_p_value"] is not None and each["equal_shares_p_value"] < _MISMATCH
+            [f"{len(experiments)} experiments: read the log with --by experiment, or rewards are mixed"]
+            if len(experiments) > 1
+            else []
         ),
         f"Rewards from {done.lowest_reward:g} to {done.highest_reward:g}; {done.rows_clipped} clipped,"
         f" {done.rows_without_metric} without metric, {done.rows_with_open_window} with an open window",
-        f"{counted(exposures['read'], 'exposure')}: {exposures['first']} first,"
-        f" {exposures['repeated']} repeated, {exposures['of_people_left_out']} of {left_out} left out for"
-        f" several variants, {exposures['filtered']} not selected; missing: {_missing(exposures)}",
-        f"{counted(metric['read'], 'metric row')}: {metric['user_exposed']} of people exposed,"
-        f" {metric['user_not_exposed']} of others, {metric['filtered']} not selected; missing:"
-        f" {_missing(metric)}",
-        f"In their experiments: {uses['within_window']} in the window, {uses['before_window']} before,"
-        f" {uses['after_window']} after, {uses['of_people_left_out']} of people left out",
+        f"Left out for several variants: {left_out}",
+        f"Exposures: {_counts(done.exposures)}",
+        f"Rows of the metric that are not used: {_counts(done.metric)}",
     ]
 
 
-def _missing(counts: Mapping[str, int]) -> str:
-    """How many rows had no value in which column."""
-    name = "missing_"
-    return ", ".join(f"{n} {each.removeprefix(name)}" for each, n in counts.items() if each.startswith(name))
+def _counts(counts: Mapping[str, int]) -> str:
+    """How many rows of each fate, in words."""
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items())
 
 
 def _columns(given: list[str]) -> dict[str, str]:

@@ -153,7 +153,9 @@ def request_arguments(
         raise InvalidInputError("name people by one of --user (repeatable) and --file; got both")
     if column is not None and file is None:
         raise InvalidInputError(f"--column belongs to --file; got --column {column} alone")
-    users = user if file is None else names_in(file, column, "--file", "person")
+    users = user
+    if file is not None:
+        users = [name for each in file for name in names_in(each, column, "--file", "person")]
     return RequestArguments(log, users, rows, source, learner, parameters, by)
 
 

@@ -28,5 +28,5 @@ def backup(
         done.to_dict(),
         as_json,
         f"Written to {file}. {has} of people who may be forgotten later: after copying it back, run armnesia"
-        " restore with the file of a later armnesia export --for-restore.",
+        " restore. The keys and the journal beside them are not in it: back them up, too, elsewhere.",
     )

@@ -1,7 +1,7 @@
 """The commands `certificate show` and `certificate verify`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,23 +9,21 @@ from armnesia.cli import options as opt
 from armnesia.cli.names import Column, Records, RecordsFile, UsersFile, read_names
 from armnesia.cli.output import print_as_utf8, print_result
 from armnesia.cli.vault.options import (
-    StoredHead,
+    Kept,
+    KeptCheckpoint,
     VaultOptions,
+    read_public_keys,
     with_vault_options,
 )
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.files import check_new_file
+from armnesia.core.files import check_new_file, read_plain
 from armnesia.core.messages import counted
-from armnesia.vault import (
-    Certificate,
-    CertificateCheck,
-    Head,
-    SavedCertificates,
-    ServedCheck,
-    SignedDecisions,
-    trusted_keys,
-)
-from armnesia.vault.ledger.certificate_check import Undecided
+from armnesia.vault import Certificate, SavedCertificates, SignedDecisions
+from armnesia.vault.keys import private_files
+from armnesia.vault.ledger.entry import read_object
+from armnesia.vault.ledger.signed_decisions import MAY_HAVE_CHANGED
+
+_LARGEST = 1 << 28
 
 
 @with_vault_options
@@ -38,45 +36,45 @@ def show(
     records_file: RecordsFile = None,
     sequence: Annotated[
         int | None,
-        typer.Option(metavar="ENTRY", help="By the number of its ledger entry; it then names nobody."),
+        typer.Option(metavar="ENTRY", help="Of this entry; without a name it is opened for nobody."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it to this new file.")] = None,
     out_folder: Annotated[
-        Path | None,
-        typer.Option(help="Write one file per name, opened for that name alone, to this new folder."),
+        Path | None, typer.Option(help="Write one file per name to this new folder.")
     ] = None,
+    html: Annotated[bool, typer.Option("--html", help="A page to print, in the place of text.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Print the certificate of a request.
+    """Print the certificate of a person, or of a record.
 
-    The request is named as it was made; --json prints the file to hand out. With --out-folder the names may
-    be of one request or of several; exit code 1 if some have no certificate.
+    --json prints the file to hand out, as --out writes it; to a file named .html it writes the page to
+    print. Exit code 1 if some of several names have no certificate.
     """
+    given = user or file or records or records_file
+    named = read_names(user, file, column, records, records_file) if given or sequence is None else {}
     if out_folder is not None:
         if out is not None or sequence is not None:
             raise InvalidInputError("--out-folder writes a file per name; leave --out and --sequence out")
-        named = read_names(user, file, column, records, records_file)
         with options.open() as vault:
-            done = vault.save_certificates(out_folder, **named)
-        _print_saved(done, as_json)
+            _print_saved(vault.save_certificates(out_folder, **named), as_json)
         return
     if out is not None:
         check_new_file(out)
-    named = {}
-    if sequence is None:
-        named = read_names(user, file, column, records, records_file)
-    elif user or file or column or records or records_file:
-        raise InvalidInputError(
-            "--sequence names an entry; leave --user, --file, --column, --records and --records-file out"
-        )
     with options.open() as vault:
-        found = vault.certificate(**named) if sequence is None else vault.certificate_of_entry(sequence)
+        if named:
+            found = vault.certificate(**named, entry=sequence)
+        else:
+            found = vault.certificate_of_entry(sequence or 0)
     if out is not None:
-        found.save(out)
+        private_files.write(out, found.words().html() if out.suffix == ".html" else found.to_json())
     if as_json:
         print_as_utf8(found.to_json())
+    elif html:
+        print_as_utf8(found.words().html())
     else:
-        print_result({}, False, *([] if out is None else [f"Certificate written to {out}"]), found.words())
+        print_result(
+            {}, False, *([] if out is None else [f"Written to {out}"]), found.words().text().rstrip()
+        )
 
 
 def _print_saved(done: SavedCertificates, as_json: bool) -> None:
@@ -84,9 +82,6 @@ def _print_saved(done: SavedCertificates, as_json: bool) -> None:
         f"{counted(done.written, 'certificate')} written to {done.folder}; {done.index} says whose they are:"
         " do not hand it out"
     ]
-    if done.pending:
-        have = counted(done.pending, "of them has", "of them have")
-        lines.append(f"{have} erasure pending: armnesia finish completes it")
     if done.missing:
         have = counted(done.missing, "of the named has", "of the named have")
         lines.append(f"{have} no certificate, and no file in the index")
@@ -98,64 +93,44 @@ def _print_saved(done: SavedCertificates, as_json: bool) -> None:
 def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The certificate.")],
     public_key: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
-            help="The list that armnesia public-key --json prints; or a public key, or a file of them, one"
-            " per line (repeatable)."
+            help="A public key of the vault; or the file that armnesia public-key --json writes (repeatable)."
         ),
-    ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(metavar="EXPORT", help="The ledger, from armnesia export or armnesia ledger --export."),
-    ] = None,
-    head: StoredHead = None,
+    ],
+    checkpoint: KeptCheckpoint = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Verify a certificate without the vault.
 
-    FILE may also be the served arms that decide --signed printed.
-    With the list of public keys also whether its key was in use when it was signed; with --ledger also
-    whether its entry is in the ledger. Exit code 1 if it is not valid, or if the export cannot tell.
+    FILE may also be the served arms that decide --signed printed. With a checkpoint that you kept, also
+    whether the ledger is still the one of that time. Exit code 1 if it is not valid.
     """
-    if public_key is None and (ledger is not None or head is not None):
-        raise InvalidInputError("--ledger and --head need a --public-key")
-    trusted = None if public_key is None else trusted_keys(public_key, what="--public-key")
-    known = None if head is None else Head.parse(head)
-    served = SignedDecisions.read(file)
-    if served is not None:
-        _print_served_check(served.check(trusted, ledger=ledger, head=known), as_json)
-        return
-    found, checked = Certificate.check_file(file, trusted, ledger=ledger, head=known)
+    keys = read_public_keys(public_key)
+    known = None if checkpoint is None else Kept.read(checkpoint)
+    text = read_plain(file, _LARGEST)
+    found: Any = {}
+    words: list[str] = []
+    try:
+        document = read_object(text, "the certificate")
+        signed = SignedDecisions.from_dict(document) if "payload" in document else None
+        certificate = None if signed is not None else Certificate.read(text)
+    except InvalidInputError as error:
+        problems = [str(error)]
+    else:
+        if signed is not None:
+            found = {**signed.body, "note": MAY_HAVE_CHANGED}
+            problems, words = signed.verify(keys), [f"Served at head {signed.body['head']}", MAY_HAVE_CHANGED]
+        elif certificate is not None:
+            kept = None if known is None else known.of(certificate.checkpoint.size)
+            problems = certificate.verify(keys, kept)
+            found, words = certificate.summary(), [certificate.words().text().rstrip()]
     print_result(
-        checked.to_dict(),
+        {"valid": not problems, "problems": problems, **found},
         as_json,
-        _verdict(checked),
-        *(f"Problem: {problem}" for problem in checked.problems),
-        *(f"Note: {note}" for note in checked.notes),
-        *([found.words()] if found is not None and checked.valid else []),
+        *([] if problems else words),
+        *(f"Problem: {problem}" for problem in problems),
+        "It is not valid." if problems else "It is valid: signed by the key given.",
     )
-    if not checked.valid:
+    if problems:
         raise typer.Exit(1)
-
-
-def _print_served_check(checked: ServedCheck, as_json: bool) -> None:
-    """Print whether served arms are valid; exit code 1 if not."""
-    number = counted(checked.decisions, "decision")
-    good = "valid" if checked.signer_checked else "intact"
-    lines = [f"The served arms of {number} are {good if checked.valid else 'not valid'}"]
-    lines += [f"Problem: {problem}" for problem in checked.problems]
-    lines += [f"Note: {note}" for note in checked.notes]
-    if checked.valid:
-        lines.append(f"Served at head {checked.head}, signed {checked.issued}")
-    print_result(checked.to_dict, as_json, *lines)
-    if not checked.valid:
-        raise typer.Exit(1)
-
-
-def _verdict(checked: CertificateCheck) -> str:
-    if not checked.decided:
-        remedies = {problem.remedy: None for problem in checked.problems if isinstance(problem, Undecided)}
-        return f"Whether the certificate is valid cannot be decided {'; or '.join(remedies)}"
-    if not checked.valid:
-        return "The certificate is not valid"
-    return f"The certificate is {'valid' if checked.signer_checked else 'intact'}"

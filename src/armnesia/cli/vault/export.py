@@ -18,17 +18,15 @@ def export(
         typer.Argument(metavar="FILE", help="The file to write; an older export of the vault is replaced."),
     ],
     options: VaultOptions,
-    for_restore: Annotated[
-        bool, typer.Option("--for-restore", help="Also the suppression list, as keyed digests.")
-    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Write a file for an auditor, or for restore.
+    """Write the ledger for an auditor, naming nobody.
 
-    Without personal data; with --for-restore also the suppression list, as keyed digests.
+    The file is JSON Lines: each line has the entries of one commit, as DSSE envelopes, which standard tools
+    check. Whether a certificate belongs to it: armnesia certificate verify CERTIFICATE --public-key KEY
+    --checkpoint FILE.
     """
     with options.open() as vault:
-        done = vault.export(file, for_restore=for_restore)
-    entries = counted(done.entries, "entry", "entries")
-    written = f"{entries} and {counted(done.certificates, 'certificate')} written to {file}"
-    print_result(done.to_dict, as_json, written)
+        done = vault.export(file)
+    written = f"{counted(done.entries, 'entry', 'entries')} written to {file}"
+    print_result(done.to_dict, as_json, written, f"Head of the ledger: {done.head}")

@@ -1,10 +1,11 @@
 """The command `forget`."""
 
+import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from armnesia.cli.interrupts import Interrupted
 from armnesia.cli.names import read_names
 from armnesia.cli.output import print_result, table
 from armnesia.cli.parameters import with_options_of, with_parameters
-from armnesia.cli.vault.erase import deleted_lines, purge_lines, remains_lines
+from armnesia.cli.vault.erase import erasure_lines
 from armnesia.cli.vault.ingest import warn_of_gone_rows
 from armnesia.cli.vault.options import (
     IgnoreRetention,
@@ -26,14 +27,16 @@ from armnesia.cli.vault.options import (
 from armnesia.core.errors import (
     ArmnesiaError,
     InvalidInputError,
+    PartlyErasedError,
     UnfinishedError,
     VaultError,
 )
 from armnesia.core.files import check_new_file
 from armnesia.core.messages import counted, listed, system_failure
 from armnesia.unlearners import UNLEARNERS, JointRelease
-from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, TouchedDecision, Vault
-from armnesia.vault.ledger.certificate_text import LATER_ROWS, SEARCHED
+from armnesia.vault import SCREEN_ONLY, Forgotten, Preview, SourceErasures, TouchedDecision, Vault
+from armnesia.vault.keys import private_files
+from armnesia.vault.ledger.words import day_of
 
 _MOST_NAMES_SHOWN, _MOST_SHOWN = 10, 20
 _LEAST_SHOWN = 0.0005
@@ -54,9 +57,16 @@ def forget(
     exactly: Annotated[
         bool,
         typer.Option(
-            "--exactly", help="Accept names without rows, though the vault has rows of similar ones."
+            "--exactly", help="Accept names without rows, though the vault has rows of a likely spelling."
         ),
     ] = False,
+    case: Annotated[
+        str | None,
+        typer.Option(metavar="TICKET", help="The request's number in your files; only certificates show it."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="WHO", help="Who entered it; only certificates show it.")
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate to this new file.")] = None,
     erase_at_source: Annotated[
         bool,
@@ -66,12 +76,6 @@ def forget(
     ] = False,
     purge: Purge = False,
     ignore_retention: IgnoreRetention = False,
-    search: Annotated[
-        bool,
-        typer.Option(
-            help="Afterwards, read the whole vault for what may be left of them, and certify what was read."
-        ),
-    ] = True,
     unlearner: Annotated[
         str | None,
         typer.Option(
@@ -86,7 +90,7 @@ def forget(
 ) -> None:
     """Forget people or records, and certify it.
 
-    All that are named together are one request with one certificate.
+    All that are named together are one request; each has a certificate.
     """
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     answer: dict[str, Any] = {
@@ -101,9 +105,13 @@ def forget(
     if certificate is not None:
         if dry_run:
             raise InvalidInputError("--dry-run forgets nobody, so there is no --certificate to write")
+        if len({name for names in named.values() for name in names}) > 1:
+            raise InvalidInputError(
+                "--certificate is for a request of one name; of several each has its own, which armnesia"
+                " certificate show --out-folder writes afterwards"
+            )
         check_new_file(certificate)
     steps = {
-        "the search of the vault": search and not erase_at_source,  # which holds no rows
         "the erasure at the sources": erase_at_source,
         "the certificate file": certificate is not None,
     }
@@ -114,20 +122,25 @@ def forget(
         if dry_run:
             _print_preview(vault, named, answer, as_json)
             return
-        try:
-            done = vault.forget(
-                **named,
-                **answer,
-                erase_at_source=erase_at_source,
-                purge=purge,
-                ignore_retention=ignore_retention,
-                search=search,
+        if not erase_at_source and (purge or ignore_retention):
+            raise InvalidInputError("--purge and --ignore-retention go with --erase-at-source: give it, too")
+        if erase_at_source:
+            vault.check_erasable(purge=purge, ignore_retention=ignore_retention)
+        done = vault.forget(**named, **answer, case=case, by=by)
+        erased, failure = None, None
+        if erase_at_source:
+            erased, failure = _erase(vault, purge=purge, ignore_retention=ignore_retention)
+            if done.certificate is not None:  # which says by now that nothing is left there
+                done = dataclasses.replace(done, certificate=vault.certificate(**named))
+        if done.repeated and (case or by):
+            warnings.warn(
+                "they were forgotten before, so that the case and who entered it are not noted: the"
+                " certificate has those of the first request",
+                stacklevel=2,
             )
-        except UnfinishedError as error:
-            if error.done is not None:
-                _print_done(vault, error.done, named, answer, as_json)
-            raise
-        _print_done(vault, done, named, answer, as_json, certificate)
+        _print_done(vault, done, named, answer, as_json, certificate, erased)
+        if failure is not None:
+            raise failure
 
 
 def _print_done(
@@ -137,29 +150,42 @@ def _print_done(
     answer: Mapping[str, Any],
     as_json: bool,
     certificate: Path | None = None,
+    erased: SourceErasures | None = None,
 ) -> None:
     """Print what a request did, after its certificate was written."""
-    also_held = _also_held(vault, named)
-    left = _hints(vault, done, also_held)
-    may_erase = "source" in done.certificate.body and vault.configuration.may_erase_at_source
+    left = [*([] if erased is None else erasure_lines(erased.sources)), *_hints(vault, done)]
     _warn_of_unknown_ids(done, named)
     warn_of_gone_rows(done.rows_gone)
     if certificate is not None:
         _save(done, certificate)
     asked = any(answer[name] is not None for name in ("unlearner", "unlearner_options", "epsilon", "delta"))
-    lines = _lines(done, certificate, ignored=done.repeated and asked, may_erase=may_erase)
+    lines = _lines(done, certificate, ignored=done.repeated and asked)
     print_result(
         lambda: {
             **done.to_dict(),
-            "also_held": also_held,
             "not_held": list(done.not_held),
             "certificate_file": certificate,
+            **({} if erased is None else {"deleted_at_source": [vars(each) for each in erased.sources]}),
         },
         as_json,
         *lines,
         *left,
-        *erasure_hint(done, named),
     )
+
+
+def _erase(
+    vault: Vault, *, purge: bool, ignore_retention: bool
+) -> tuple[SourceErasures | None, UnfinishedError | None]:
+    """Delete the rows at the sources; what was done there, and why not all of it."""
+    try:
+        return vault.erase_at_sources(purge=purge, ignore_retention=ignore_retention), None
+    except (ArmnesiaError, OSError) as error:
+        what = system_failure(error) if isinstance(error, OSError) else str(error)
+        erased = error.erasures if isinstance(error, PartlyErasedError) else None
+        return erased, UnfinishedError(
+            f"{what.removesuffix('; nothing was changed')}; the request itself is done: run armnesia erase to"
+            " do the rest"
+        )
 
 
 @contextmanager
@@ -182,71 +208,40 @@ def _saying_what_was_done(
 def _what_was_done(options: VaultOptions, named: Mapping[str, Any], steps: Sequence[str]) -> str:
     try:
         with options.open() as vault:  # the interrupted connection may be unusable
-            entry = vault.answering_entry(**named)
+            is_done = vault.preview(**named, exactly=True).repeated
     except (ArmnesiaError, KeyboardInterrupt):
         return "the request may be done; run the same command again to see: nothing is done twice"
-    if entry is None:
+    if not is_done:
         return _UNCHANGED
     missing = f"{' and '.join(steps)} may be missing: " if steps else ""
-    return f"forgotten by ledger entry {entry}; {missing}run the same command again"
+    return f"the request is done; {missing}run the same command again"
 
 
 def _print_preview(vault: Vault, named: Mapping[str, Any], answer: Mapping[str, Any], as_json: bool) -> None:
     found = vault.preview(**named, **answer)
     _warn_of_unknown_ids(found, named)
-    also_held = _also_held(vault, named)
-    hints = _hints(vault, found, also_held)
-    print_result(lambda: {**found.to_dict(), "also_held": also_held}, as_json, *_preview_lines(found), *hints)
+    print_result(found.to_dict, as_json, *_preview_lines(found), *_hints(vault, found))
 
 
 def _save(done: Forgotten, certificate: Path) -> None:
+    if done.certificate is None:  # of many names, which were refused before
+        return
     try:
-        done.certificate.save(certificate)
+        private_files.write(certificate, done.certificate.to_json())
     except VaultError as error:
         raise UnfinishedError(
             f"{error}; the request itself is done, and armnesia certificate show prints its certificate"
         ) from None
 
 
-def _also_held(vault: Vault, named: Mapping[str, Any]) -> list[str] | None:
-    """Other spellings that have rows; whatever fails here, the request itself is done."""
-    try:
-        held = vault.similar_held(**named)
-    except ArmnesiaError:
-        return None
-    return None if held is None else list(held)
-
-
-def _hints(vault: Vault, found: Forgotten | Preview, also_held: Sequence[str] | None) -> list[str]:
+def _hints(vault: Vault, found: Forgotten | Preview) -> list[str]:
     """What was deleted and remains at the sources, and where rows may be that were not found."""
     lines = []
-    if isinstance(found, Forgotten) and found.deleted_at_source is not None:
-        erasures = replace(vault.source_erasures(), deleted=found.deleted_at_source)
-        lines += [*deleted_lines(erasures), *purge_lines(erasures), *remains_lines(erasures)]
     if isinstance(found, Forgotten) and found.recounted_because is not None:
         lines.append(f"All sources were counted again first: {found.recounted_because}")
     if found.may_be_without_user:
         lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.may_have_ids else _WITHOUT_IDS))
-    if also_held:
-        lines.append(
-            f"The vault also holds rows of {listed(also_held, _MOST_NAMES_SHOWN)}: if that is the same"
-            " person, forget this name, too."
-        )
     return lines
-
-
-def erasure_hint(done: Forgotten, named: Mapping[str, Any]) -> list[str]:
-    """What the operator can do about deleted bytes that are still in the files."""
-    if done.pending_because is None:
-        return []
-    name = "--user U" if "users" in named else "--records ID"
-    then = f"armnesia certificate show {name} --out FILE writes the certificate with erasure complete."
-    if done.not_searched_because is not None:
-        then = "the same command searches the vault, and its certificate says that erasure is complete."
-    return [
-        f"To do: deleted bytes are still in the files, because {done.pending_because}. Run"
-        f" {done.erasure_steps}; then {then}"
-    ]
 
 
 def _warn_of_unknown_ids(found: Forgotten | Preview, named: Mapping[str, Any]) -> None:
@@ -258,12 +253,12 @@ def _warn_of_unknown_ids(found: Forgotten | Preview, named: Mapping[str, Any]) -
         )
 
 
-def _lines(done: Forgotten, file: Path | None, *, ignored: bool, may_erase: bool) -> list[str]:
+def _lines(done: Forgotten, file: Path | None, *, ignored: bool) -> list[str]:
     """The result in words; `ignored`: an unlearner or a budget was given, but the answer stands already."""
-    body = done.certificate.body
     if done.repeated:
-        first = f"This request was answered before, by entry {body['sequence']}: nothing was changed."
-    elif body["entry"]["kind"] == "nothing_held":
+        who = "They were all" if done.named > 1 else "This was"
+        first = f"{who} forgotten before: nothing was changed."
+    elif done.held == 0:
         first = f"{_NOTHING_HELD} The ledger and the certificate say so. {_left_out(done, 'are')}"
     else:
         change = f". Served before: {done.served_before}; now: {done.served}."
@@ -272,38 +267,38 @@ def _lines(done: Forgotten, file: Path | None, *, ignored: bool, may_erase: bool
             number = counted(len(done.decisions), "decision")
             change = f" in {number}; {changed} of them serve another arm now."
         first = f"Forgotten: {counted(done.records, 'record')}{change}"
-    erased = f"{body['erasure']['state']}: {body['erasure']['covers']}"
-    names_nobody = "It names nobody; certificate show prints it for one person or record at a time."
+    guarantee = [] if done.release is None else [f"Guarantee: {done.release.guarantee}"]
     return [
         first,
         *(["The unlearner and the budget that were given are not used: the first answer stands."] * ignored),
         *_named_lines(done),
-        f"Guarantee: {body['claims']['guarantee']}",
-        *(_external_lines(body, erased, may_erase=may_erase) if "source" in body else [f"Erasure: {erased}"]),
-        *_search_lines(done),
-        f"Ledger: entry {body['sequence']}",
-        f"Certificate: {file or 'kept in the vault; see armnesia certificate show'}",
-        *([] if done.certificate.opening else [names_nobody]),
+        *_before_lines(done),
+        *guarantee,
+        f"Ledger: entry {done.entry}",
+        f"Certificate: {file or _how_to_get_it(done)}",
     ]
 
 
-def _search_lines(done: Forgotten) -> list[str]:
-    """What was searched, or why nothing was."""
-    if done.certificate.searched is not None:
-        return [f"Searched: {SEARCHED.format(done.certificate.searched)}"]
-    if done.not_searched_because is None or "source" in done.certificate.body:
-        return []
-    return [f"Not searched: {done.not_searched_because}"]
+def _how_to_get_it(done: Forgotten) -> str:
+    """The command that prints the certificate, or writes that of each."""
+    if len(done.names.names) > 1:
+        return "armnesia certificate show, with the same names and --out-folder FOLDER, writes one for each"
+    option = "--user" if done.names.users else "--records"
+    return f"armnesia certificate show {option} {quote(done.names.names[0])}"
 
 
-def _external_lines(body: Mapping[str, Any], erased: str, *, may_erase: bool) -> list[str]:
-    """How far the rows are erased in the vault, and at their source."""
-    at_source = body["source"]["state"]
-    if at_source == "untouched":
-        at_source += "; run armnesia erase" if may_erase else "; delete the rows there, then ingest it again"
-    else:
-        at_source += f"; {LATER_ROWS}"
-    return [f"In the vault: {erased}", f"At the source: {at_source}"]
+def _before_lines(done: Forgotten) -> list[str]:
+    """Who was forgotten before, when, and by which entry."""
+    return [
+        f"Forgotten before: {_some(each.names)}, on {day_of(each.time)}, by entry {each.entry}"
+        for each in done.forgotten_before
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and where the others are."""
+    all_of_them = "; all of them with --json" if len(names) > _MOST_NAMES_SHOWN else ""
+    return f"{listed(names, _MOST_NAMES_SHOWN)}{all_of_them}"
 
 
 def _preview_lines(found: Preview) -> list[Any]:
@@ -317,7 +312,7 @@ def _preview_lines(found: Preview) -> list[Any]:
         ]
     if found.release is None or found.probabilities is None:
         if found.repeated:
-            return ["This request was answered before."]
+            return ["All of them were forgotten before: nothing would change."]
         return [
             f"{_NOTHING_HELD} {_left_out(found, 'would be')}",
             *_named_lines(found),
@@ -356,10 +351,12 @@ def _named_lines(found: Forgotten | Preview) -> list[str]:
     """Which of several named had records, where others may be, and why another unlearner answers."""
     lines = []
     if found.named > 1 and not found.repeated:
-        lines.append(f"{found.held} of {found.named} named had records")
+        before = found.forgotten_before
+        number = before if isinstance(before, int) else sum(len(each.names) for each in before)
+        forgotten = f"; {counted(number, 'was', 'were')} forgotten before" if number else ""
+        lines.append(f"{found.held} of {found.named} named had records{forgotten}")
     if found.named > 1 and found.not_held:
-        all_of_them = "; all of them with --json" if len(found.not_held) > _MOST_NAMES_SHOWN else ""
-        lines.append(f"Without records: {listed(found.not_held, _MOST_NAMES_SHOWN)}{all_of_them}")
+        lines.append(f"Without records: {_some(found.not_held)}")
     if found.decided_again:
         lines.append(
             f"Decided again by the learner: {counted(found.decided_again, 'other decision')}; their arms were"

@@ -27,11 +27,6 @@ _DEFAULT_COLUMNS: dict[str, Any] = {
 }
 _AS_BEFORE = "if not given, as before"
 
-_ERASURE = {
-    "complete": "What was replaced has left the files of the database.",
-    "pending": "What was replaced is still in files of the database: see armnesia status and finish.",
-}
-
 
 @with_vault_options
 def ingest(
@@ -137,10 +132,10 @@ def ingest(
         f"Served now{', before the ingest' * dry_run}: {done.served}"
         if done.decisions is None
         else f"Decisions: {done.decisions}",
-        *([_ERASURE[done.erasure]] if done.erasure is not None else []),
+        *([_without_user(done)] if done.user_column is not None and done.without_user else []),
         *(
             [f"All sources {'would be' if dry_run else 'were'} counted again: {done.recounted_because}"]
-            if done.recounted
+            if done.recounted_because is not None
             else []
         ),
         *(["Nothing was changed."] if dry_run else []),
@@ -168,10 +163,18 @@ def _added(done: Ingested, *, replace: bool) -> str:
     )
 
 
+def _without_user(done: Ingested) -> str:
+    """Rows that no request of a person finds."""
+    rows = counted(done.without_user or 0, "row has", "rows have")
+    return (
+        f"{rows} no user: no request to forget a person finds {'it' if done.without_user == 1 else 'them'}."
+    )
+
+
 def _counted_at_source(done: Ingested) -> str:
     """What was counted, in a vault whose rows stay at their sources."""
     left_out = f"{done.suppressed} of forgotten people or records left out"
-    if done.recounted:
+    if done.recounted_because is not None:
         would = "would count" if done.dry_run else "count"
         change = f"as many {would} as before"
         if done.added:
@@ -187,7 +190,7 @@ def _left_at_source(done: Ingested, *, may_erase: bool) -> str:
     lie = counted(
         done.suppressed, "row of forgotten people or records lies", "rows of forgotten people or records lie"
     )
-    where = "the sources" if done.recounted else "the source"
+    where = "the source" if done.recounted_because is None else "the sources"
     them = "it" if done.suppressed == 1 else "them"
     return f"{lie} at {where}: {'run armnesia erase' if may_erase else f'delete {them} there'}."
 

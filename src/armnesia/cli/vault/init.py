@@ -11,15 +11,18 @@ import typer
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result
 from armnesia.cli.parameters import of_kind, with_options_of, with_parameters
+from armnesia.cli.vault.like import Proposal
 from armnesia.cli.vault.options import VaultOptions, epsilon_and_delta, policy_changes, with_vault_options
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
-from armnesia.learners import LEARNERS
+from armnesia.learners import LCB, LEARNERS
 from armnesia.logs.keys import KeyColumn
-from armnesia.unlearners import UNLEARNERS
+from armnesia.unlearners import UNLEARNERS, FrozenRollback, Rollback, Tilt
 from armnesia.vault import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Vault
 from armnesia.vault.configuration import MOST_DECISIONS
+
+_WITH_ANY_LEARNER = (Rollback, FrozenRollback, Tilt)
 
 
 @with_parameters(
@@ -28,12 +31,18 @@ from armnesia.vault.configuration import MOST_DECISIONS
     notes={"confidence": f"In a vault {DEFAULT_CONFIDENCE:g} if not given."},
 )
 @with_options_of(policy_changes, "policy")
+@with_options_of(opt.LogOptions, "log")
 @with_vault_options
 def init(
     options: VaultOptions,
-    actions: opt.Actions = None,
-    actions_file: opt.ActionsFile = None,
-    reward_range: opt.RewardRange = "0,1",
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOG",
+            help="Take what is not given from a log: actions, range, user type, learner.",
+        ),
+    ] = None,
+    log: Any = None,
     learner: opt.LearnerName = None,
     unlearner: opt.UnlearnerName = "rollback",
     epsilon: opt.Epsilon = None,
@@ -72,30 +81,42 @@ def init(
             metavar="integer|text", help="How people are named; if not given, as the first ingest does."
         ),
     ] = None,
-    successor_of: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Succeed this vault: whoever is forgotten there stays out."),
+    organisation: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose vault it is, as certificates say it.")
     ] = None,
-    successor_keys: Annotated[
+    forgotten_from: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The keys of that vault; by default beside the SQLite file."),
+        typer.Option(
+            metavar="JOURNAL",
+            help="The journal of a vault, with its keys beside it: whoever is forgotten there stays out.",
+        ),
     ] = None,
     policy: Any = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Create a vault and its keys.
 
-    By default it answers requests by exact rollback.
+    By default it answers requests by exact rollback. --like LOG looks at a log first.
     """
     _warn_of_key_names(by or ())
     kind, learner_kind = opt.chosen_kinds(unlearner, learner, parameters)
     epsilon, delta = epsilon_and_delta(epsilon, delta, gamma)
     if kind.needs_budget:
         opt.make_budget(epsilon, delta, None)  # it must be given
+    found = None if like is None else Proposal.of(like, log, by or ())
+    if found is None and log.columns != opt.LogOptions():
+        raise InvalidInputError(
+            "options about the columns of a log belong to --like LOG, which was not given"
+        )
+    found_type = None if found is None else found.user_type
+    for_rare = False
+    if found is not None and learner is None and kind in _WITH_ANY_LEARNER:
+        learner_kind = found.learner({"confidence": DEFAULT_CONFIDENCE, **of_kind(parameters, LCB)})
+        for_rare = learner_kind is not LCB
     learner_parameters = of_kind(parameters, learner_kind)
     configuration = Configuration(
-        actions=opt.declared_actions(actions, actions_file),
-        reward_range=opt.two_numbers(reward_range),
+        actions=log.declared_actions() if found is None else found.log.actions,
+        reward_range=(log.declared_range() or (0.0, 1.0)) if found is None else found.log.reward_range,
         learner=learner or learner_kind.name,
         unlearner=unlearner,
         unlearner_options=of_kind(parameters, kind),
@@ -108,7 +129,8 @@ def init(
         most_decisions=most_decisions,
         confidence=learner_parameters.pop("confidence", DEFAULT_CONFIDENCE),
         learner_options=learner_parameters,
-        user_type=None if user_type is None else UserType.named(user_type),
+        user_type=found_type if user_type is None else UserType.named(user_type),
+        organisation=organisation,
     )
     with Vault.create(
         options.url,
@@ -116,20 +138,17 @@ def init(
         keys=options.keys,
         timeout=options.timeout,
         decisions=None if decisions_file is None else _decisions_in(decisions_file, configuration),
-        successor_of=successor_of,
-        successor_keys=successor_keys,
+        forgotten_from=forgotten_from,
     ) as vault:
         made = vault.identity()
-    before = made.successor_of
-    succession = [] if before is None else [f"It succeeds the vault {before.vault} at head {before.head}."]
     print_result(
         made.to_dict(),
         as_json,
+        *([] if found is None else found.lines(configuration, for_rare=for_rare)),
         f"Vault {made.vault} at {made.location}",
-        *succession,
-        f"Keys: {made.keys_path}. Back this file up, apart from the vault: without it nobody can be"
+        f"Keys: {made.keys}. Back this file up, apart from the vault: without it nobody can be"
         " forgotten, and with both files anyone can test whether a person was.",
-        f"Head of the ledger; store a copy elsewhere: {made.head}",
+        f"Journal: {made.keys}.journal. It grows with each change, and restore needs it: back it up, too.",
     )
 
 

@@ -1,20 +1,24 @@
 """The command `ledger`."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from armnesia.cli import options as opt
-from armnesia.cli.output import print_long_json, print_result, table
-from armnesia.cli.vault.options import StoredHead, VaultOptions, with_vault_options
+from armnesia.cli.output import print_as_utf8, print_long_json, print_result, table
+from armnesia.cli.vault.options import (
+    CheckpointFile,
+    VaultOptions,
+    policy_text,
+    read_checkpoint,
+    with_vault_options,
+)
 from armnesia.cli.vault.served import equations
 from armnesia.cli.vault.verify import number_of_problems
 from armnesia.core.errors import InvalidInputError
-from armnesia.core.files import check_new_file
-from armnesia.core.messages import counted
-from armnesia.vault import Entry, Head
+from armnesia.core.messages import counted, listed
+from armnesia.vault import Configuration, Entry
 
 _ROWS_PER_TABLE = 1000
 
@@ -22,53 +26,62 @@ _ROWS_PER_TABLE = 1000
 @with_vault_options
 def ledger(
     options: VaultOptions,
-    head_only: Annotated[
-        bool, typer.Option("--head-only", help="Only the head, to be stored elsewhere.")
+    checkpoint_only: Annotated[
+        bool,
+        typer.Option("--checkpoint-only", help="Only the signed checkpoint, to be stored elsewhere."),
     ] = False,
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Write the entries to this new file, one per line, as they are hashed."),
+    checkpoint: CheckpointFile = None,
+    witness: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL", help='Send every checkpoint there from now on; "" ends it. See status.'
+        ),
     ] = None,
-    head: StoredHead = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Print or check the ledger.
+    """Print the ledger, or compare it with a checkpoint.
 
-    It has no identifier and no reward. Exit code 1 if the check with --head finds problems.
+    It has no identifier and no reward. Exit code 1 if the check finds problems.
     """
-    if sum((head_only, export is not None, head is not None)) > 1:
-        raise InvalidInputError("--head-only, --export and --head exclude each other; give one")
-    if head is not None:
-        _check(options, Head.parse(head), as_json)
+    if checkpoint_only and checkpoint is not None:
+        raise InvalidInputError("--checkpoint-only and --checkpoint exclude each other; give one")
+    if checkpoint is not None:
+        _check(options, read_checkpoint(checkpoint), as_json)
         return
-    if export is not None:
-        check_new_file(export)
     with options.open() as vault:
-        if head_only:
-            print_result({"head": vault.head}, as_json, str(vault.head))
+        if witness is not None:
+            vault.name_witness(witness)
+            status = vault.status()
+            told = f"{status.witness} has {counted(status.witnessed, 'entry', 'entries')} now"
+            result = {"witness": status.witness, "witnessed": status.witnessed}
+            print_result(result, as_json, f"Witness: {told if status.witness else 'none'}")
             return
-        entries = vault.ledger()
-    if export is not None:
-        entries.save(export)
-        result = {"head": entries.head, "entries": len(entries), "file": export}
-        written = counted(len(entries), "entry", "entries")
-        print_result(result, as_json, f"{written} written to {export}; head {entries.head}")
-    elif as_json:
-        print_long_json({"head": entries.head}, "entries", (entry.fields for entry in entries))
-    else:
-        for start in range(0, len(entries), _ROWS_PER_TABLE):
-            print_result({}, False, _table(entries[start : start + _ROWS_PER_TABLE]))
-        print_result({}, False, f"Head: {entries.head}")
+        if checkpoint_only:
+            note = vault.checkpoint()
+            if as_json:
+                print_result({"head": vault.head, "checkpoint": note}, as_json)
+            else:
+                print_as_utf8(note)
+            return
+        found = vault.ledger()
+    if as_json:
+        print_long_json({"head": found.head}, "entries", found.to_dict()["entries"])
+        return
+    entries = found.entries
+    for start in range(0, len(entries), _ROWS_PER_TABLE):
+        print_result({}, False, _table(entries[start : start + _ROWS_PER_TABLE]))
+    print_result({}, False, f"Head: {found.head}")
 
 
-def _check(options: VaultOptions, stored: Head, as_json: bool) -> None:
-    with options.open(accept="any") as vault:
-        found = vault.check_ledger(stored)
+def _check(options: VaultOptions, kept: str, as_json: bool) -> None:
+    with options.open(checked=False) as vault:
+        found = vault.check_ledger(kept)
     print_result(
         found.to_dict(),
         as_json,
         *(f"Problem: {problem}" for problem in found.problems),
-        f"The ledger against head {stored}: {number_of_problems(found.problems)}",
+        f"The ledger against the checkpoint of {counted(found.size, 'entry', 'entries')}:"
+        f" {number_of_problems(found.problems)}",
     )
     if not found.holds:
         raise typer.Exit(1)
@@ -78,11 +91,11 @@ def _table(entries: Sequence[Entry]) -> Any:
     """One row per entry, readable in 80 columns: only the details are wrapped."""
     rows = [
         [
-            entry.sequence,
+            entry.number,
             entry.time[:19].replace("T", " "),
             entry.kind,
             _details(entry),
-            entry.fields.get("released", ""),
+            entry.facts.get("released", ""),
         ]
         for entry in entries
     ]
@@ -91,29 +104,32 @@ def _table(entries: Sequence[Entry]) -> Any:
 
 
 def _details(entry: Entry) -> str:
-    """Which unlearner answered at which level, which arm came or went where, how many rows were corrected."""
-    fields = entry.fields
-    if "unlearner" in fields:
-        return f"{fields['unlearner']['name']}, {fields.get('level', '')}"
-    if entry.kind in {"add_arm", "retire_arm"}:
-        where = equations(fields["where"])
-        new_rows = f"; new rows: {fields['new_rows']}" if "new_rows" in fields else ""
-        return f"{fields['arm']}{f' where {where}' if where else ''}{new_rows}"
-    if entry.kind == "rebuild":
-        return _rebuilt(fields)
-    if entry.kind == "erase_source":
-        return f"source {fields['source']}: {fields['state']}"
-    if entry.kind == "user_type":
-        return str(fields["user_type"])
-    return counted(fields["replaced"], "row replaced", "rows replaced") if entry.kind == "correct" else ""
-
-
-def _rebuilt(fields: Mapping[str, Any]) -> str:
-    """What a rebuild did; older entries say how many sources were dropped, and not which."""
-    what = "changed" if fields["changed"] else "nothing changed"
-    numbers = fields.get("dropped", ())
-    which = f"source {', '.join(map(str, numbers))}" if numbers else ""
-    if not numbers and fields.get("sources_dropped"):
-        which = counted(fields["sources_dropped"], "source")
-    moved = "".join(f"; source {number} moved" for number in fields.get("moved", ()))
-    return f"{what}; {which} dropped" if which else what + moved
+    """Which unlearner answered at which level, which arm came or went where, what was repaired."""
+    facts, words = entry.facts, ""
+    match entry.kind:
+        case "forget":
+            words = f"{facts['unlearner']['name']}, {facts['level']}"
+        case "arms":
+            where = equations(facts["where"])
+            what = "offered" if facts["offered"] else "retired"
+            new_rows = f"; new rows: {facts['new_rows']}" if "new_rows" in facts else ""
+            words = f"{facts['arm']} {what}{f' where {where}' if where else ''}{new_rows}"
+        case "correct":
+            words = counted(facts["replaced"], "row replaced", "rows replaced")
+        case "user_type":
+            words = str(facts["configuration"]["user_type"])
+        case "erased":
+            words = f"source {facts['source']}, up to entry {facts['through']}"
+        case "restored":
+            words = f"{counted(facts['replayed'], 'entry', 'entries')} replayed"
+        case "signing_key":
+            words = f"version {facts['version']}"
+        case "readmit":
+            words = f"of {'entry' if len(facts['ends']) == 1 else 'entries'} {listed(facts['ends'])}"
+        case "policy":
+            words = policy_text(Configuration.from_dict(facts["configuration"]).policy)
+        case "actions":
+            words = listed(facts["configuration"]["actions"], 5)
+        case "token_revoked":
+            words = f"token {facts['token']}"
+    return words

@@ -1,5 +1,7 @@
 """Options of the vault's commands: where the vault is, and its policy."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,10 +10,18 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.parameters import with_options_of
+from armnesia.core.errors import InvalidInputError
+from armnesia.core.files import read_plain
 from armnesia.core.messages import any_of
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Accept, Policy, Vault, known_addresses
+from armnesia.vault import DEFAULT_URL, Policy, PublicKey, PublicKeys, Vault, known_addresses
+from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
+from armnesia.vault.ledger.entry import read_object
+from armnesia.vault.ledger.journal import Line
+from armnesia.vault.ledger.merkle import root_of
+from armnesia.vault.ledger.note import Note
 
+_LARGEST, _KEY_DIGITS = 1 << 28, 64
 Url = Annotated[
     str,
     typer.Option("--url", envvar="ARMNESIA_URL", help=f"The vault: {any_of(list(known_addresses()))}."),
@@ -44,10 +54,61 @@ Purge = Annotated[
 IgnoreRetention = Annotated[
     bool, typer.Option("--ignore-retention", help="Purge at once: readers of earlier versions fail.")
 ]
-StoredHead = Annotated[
-    str | None,
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was kept of a ledger: the text of a signed checkpoint, or of an export."""
+
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> "Kept":
+        """Read the file, which must begin like one of them."""
+        text = read_plain(path, _LARGEST).decode("utf-8", "replace").lstrip()
+        if not text.startswith(("{", "armnesia/")):
+            raise InvalidInputError(f"--checkpoint {path} is no checkpoint of a ledger, and no export")
+        return cls(text)
+
+    def of(self, size: int) -> str | Checkpoint:
+        """The checkpoint: as it was signed, or computed from an export at this size."""
+        if not self.text.startswith("{"):
+            notes = self.notes()
+            return next((each for each in notes if Checkpoint.of(Note.read(each)).size == size), notes[-1])
+        lines = [Line.from_dict(read_object(each, "an export's line")) for each in self.text.splitlines()]
+        envelopes, vault = [each for line in lines for each in line.entries], lines[0].vault
+        root = root_of([each.leaf for each in envelopes[:size]])
+        return Checkpoint(origin_of(vault), min(size, len(envelopes)), root)
+
+    def notes(self) -> list[str]:
+        """The checkpoints of the file: a witness appends one after the other."""
+        return re.split(r"^(?=armnesia/)", self.text, flags=re.MULTILINE)[1:]
+
+
+def read_checkpoint(path: Path) -> str:
+    """The text of the last signed checkpoint; what is none is refused before a vault is opened."""
+    try:
+        text = ["", *Kept.read(path).notes()][-1]
+        Checkpoint.of(Note.read(text))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"--checkpoint {path} is no checkpoint of a ledger: {error}") from None
+    return text
+
+
+CheckpointFile = Annotated[
+    Path | None,
     typer.Option(
-        "--head", metavar="HEAD", help="Compare with a head of the ledger that was stored elsewhere."
+        "--checkpoint",
+        metavar="FILE",
+        help="Compare with a checkpoint that armnesia ledger --checkpoint-only printed earlier.",
+    ),
+]
+KeptCheckpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="A checkpoint of the vault that you kept, or an export of its ledger.",
     ),
 ]
 BeyondPolicy = Annotated[
@@ -64,13 +125,28 @@ class VaultOptions:
     keys: Keys = None
     timeout: Timeout = 30.0
 
-    def open(self, *, accept: Accept = "intact") -> Vault:
+    def open(self, *, checked: bool = True) -> Vault:
         """Open the vault; see `Vault.open`."""
-        return Vault.open(self.url, keys=self.keys, timeout=self.timeout, accept=accept)
+        return Vault.open(self.url, keys=self.keys, timeout=self.timeout, checked=checked)
 
 
 with_vault_options = with_options_of(VaultOptions, "options")
 """Replaces the argument `options` of a command by the options of `VaultOptions`, from which it is made."""
+
+
+def read_public_keys(given: Sequence[str]) -> list[PublicKey]:
+    """The public keys of --public-key: each is a key, or a file of keys."""
+    found: list[PublicKey] = []
+    for text in given:
+        is_file = Path(text).exists()
+        if not is_file and len(text) != _KEY_DIGITS:
+            raise InvalidInputError(f"--public-key must be a key or a file that exists; got {text!r}")
+        read = read_plain(text, _LARGEST).decode("utf-8", "replace") if is_file else text
+        keys = PublicKeys.read(read).keys
+        if not keys:
+            raise InvalidInputError(f"--public-key must name at least one key; {text} has none")
+        found += keys
+    return found
 
 
 def epsilon_and_delta(

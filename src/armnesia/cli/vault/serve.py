@@ -21,10 +21,6 @@ def serve(
     options: VaultOptions,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen at; 0: any that is free.")] = 8080,
-    tls_certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The certificate of the host, with its chain, as PEM.")
-    ] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key, as PEM.")] = None,
     behind_tls_proxy: Annotated[
         bool,
         typer.Option("--behind-tls-proxy", help="Only a proxy with TLS, or this machine, can reach it."),
@@ -33,7 +29,6 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="A name under which clients call it; repeatable."),
     ] = None,
-    rate: Annotated[float, typer.Option(help="Requests per second of one token.")] = 50.0,
     verify_hours: Annotated[
         float, typer.Option(help="How often to verify the vault while serving; 0: never.")
     ] = 24.0,
@@ -85,7 +80,7 @@ def serve(
             raise
         raise MissingExtraError.naming("The service", "service") from None
     _check_demo(context, demo, demo_folder)
-    address = server.Address(host, port, tls_certificate, tls_key, behind_tls_proxy, tuple(host_name or ()))
+    address = server.Address(host, port, behind_tls_proxy, tuple(host_name or ()))
     processor = None
     if opendsr_domain is not None:
         if opendsr_certificate is None or opendsr_key is None:
@@ -99,7 +94,7 @@ def serve(
             opendsr_delay_hours,
             sources_erased_elsewhere=opendsr_sources_erased_elsewhere,
         )
-    settings = Settings(rate=rate, verify_hours=verify_hours)
+    settings = Settings(verify_hours=verify_hours)
     show = _opened if open_page else _not_opened
     if not demo:
         server.serve(options.open, address, settings, processor, started=show)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from armnesia.cli.output import print_result, table
-from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import counted, listed, shown
+from armnesia.learners.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.plotting import margins
+from armnesia.unlearners.stream import Stream
 from armnesia.vault import OPERATOR_ONLY, Served, ServedDecisions, Vault
 
 _REASONS = {
@@ -32,11 +33,26 @@ def print_served(vault: Vault, where: Sequence[str] | None, as_json: bool, *, si
         return
     by = vault.configuration.key_columns if vault.has_key_columns else ()
     if by and not where:
-        found = vault.decisions(statistics=not as_json)
+        found = vault.decisions(statistics=True)
+        _warn(vault, found.stream)
         print_result(found.to_dict() if as_json else {}, as_json, *([] if as_json else _lines(found)))
         return
-    served = vault.decide(read_key(where, [column.name for column in by]) if where else None)
-    print_result(served.to_dict, as_json, f"Served: {served_text(served)}")
+    key = read_key(where, [column.name for column in by]) if where else None
+    served = vault.decide(key, statistics=True)
+    _warn(vault, served.stream)
+    lines = [f"Served: {served_text(served)}"]
+    if served.margin is not None:
+        lines += [f"Margin: {served.margin:.6g} ahead of the next score", OPERATOR_ONLY]
+    print_result(served.to_dict, as_json, *lines)
+
+
+def _warn(vault: Vault, stream: Stream | None) -> None:
+    """Warn of decisions in which mostly the counts choose the arm."""
+    if stream is not None:
+        which = slice(None) if vault.has_key_columns else 0
+        found = stream.decision()
+        reward_range = stream.statistics.reward_range
+        warn_of_a_dominating_penalty(found.scores[which], found.no_data[which], reward_range)
 
 
 def read_key(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -106,7 +122,6 @@ def _lines(served: ServedDecisions) -> list[Any]:
         return ["No decisions yet: rows bring them."]
     statistics = served.stream.statistics
     decision = served.stream.decision()
-    warn_of_a_dominating_penalty(decision.scores, decision.no_data, statistics.reward_range)
     ahead, _ = margins(decision)
     closest = np.argsort(ahead, kind="stable")[:_SHOWN].tolist()
     rows = [

@@ -6,11 +6,12 @@ import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import print_result, table
-from armnesia.cli.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.cli.vault.options import VaultOptions, policy_text, with_vault_options
 from armnesia.cli.vault.served import equations, key_in, served_text
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault import EXTERNAL, OPERATOR_ONLY, HeldSource, Status
+from armnesia.core.messages import counted
+from armnesia.learners.penalty_warning import warn_of_a_dominating_penalty
+from armnesia.vault import EXTERNAL, OPERATOR_ONLY, HeldSource
 
 _PERMISSION = {True: "permitted", False: "not permitted when the vault was created"}
 
@@ -36,10 +37,11 @@ def status(
         raise InvalidInputError("--where names the decision of --scores, which was not given")
     with options.open() as vault:
         found = vault.status(scores=scores, where=key_in(vault, where))
-    configuration = found.configuration
+    configuration, waiting = found.configuration, counted(found.uncompacted, "entry", "entries")
     rows: list[list[Any]] = [
         ["vault", found.vault],
         ["location", found.location],
+        *([["organisation", configuration.organisation]] if configuration.organisation else []),
         ["rows", f"{found.records}, {configuration.mode}"],
         (
             ["served", served_text(found.served)]
@@ -54,30 +56,14 @@ def status(
         ["policy", policy_text(configuration.policy)],
         ["on the suppression list", found.suppressed],
         *([["rows replaced by corrections", found.replaced]] if found.replaced else []),
-        ["erasure", found.erasure],
+        *([["to compact", f"{waiting}: armnesia compact"]] if found.uncompacted else []),
         *(
             [["erasure at the sources", _PERMISSION[configuration.may_erase_at_source]]]
             if configuration.mode == EXTERNAL
             else []
         ),
-        *(
-            [["requests to be erased at the sources", f"{found.source_erasures_pending}: armnesia erase"]]
-            if found.source_erasures_pending
-            else []
-        ),
-        *(
-            [["sources to be purged", f"{found.source_purges_pending}: armnesia erase --status says when"]]
-            if found.source_purges_pending
-            else []
-        ),
-        *(
-            [["sources with later rows of forgotten people", _left_out(found)]]
-            if found.sources_with_left_out
-            else []
-        ),
-        *([["succeeded by", ", ".join(configuration.successors)]] if configuration.successors else []),
-        *([["certificates to issue again", found.to_reissue]] if found.to_reissue else []),
-        ["keys", f"digest key {found.digest_key}, signing key {found.signing_key}"],
+        ["signing key", f"version {found.signing_key}"],
+        *([["witness", f"{found.witness}, has {found.witnessed} entries"]] if found.witness else []),
     ]
     shown: list[Any] = [table("The vault", ["", ""], rows)]
     if found.sources:
@@ -94,15 +80,14 @@ def status(
     print_result(found.to_dict, as_json, *shown, f"Head of the ledger: {found.head}", OPERATOR_ONLY)
 
 
-def _left_out(found: Status) -> str:
-    remedy = "armnesia erase" if found.configuration.may_erase_at_source else "delete them there"
-    return f"{found.sources_with_left_out}: {remedy}"
-
-
 def _described(source: HeldSource) -> str:
     """The name of a source in a line of its own, to be copied, and how it is read."""
     columns = [f"{role} {name}" for role, name in source.columns.items() if name is not None]
     lines = [", ".join(columns), *(f"where {condition}" for condition in source.where)]
     if source.recount:
-        lines.append(f"to be counted again: {source.recount}")
+        lines.append("to be counted again by the next ingest: people were readmitted")
+    if source.to_erase:
+        lines.append("rows of forgotten people may be there")
+    if source.to_purge:
+        lines.append("old files or versions may hold erased rows: armnesia erase --purge")
     return "\n    ".join([f"  {source.name}", *lines])

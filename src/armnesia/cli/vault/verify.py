@@ -1,42 +1,35 @@
 """The command `verify`."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import typer
 
 from armnesia.cli import options as opt
 from armnesia.cli.output import counting_rows, print_result
-from armnesia.cli.vault.options import StoredHead, VaultOptions, with_vault_options
+from armnesia.cli.vault.options import CheckpointFile, VaultOptions, read_checkpoint, with_vault_options
 from armnesia.core.errors import DamagedDatabaseError
 from armnesia.core.messages import counted
-from armnesia.vault import Head, Verification
+from armnesia.vault import Verification
 
 
 @with_vault_options
 def verify(
     options: VaultOptions,
-    head: StoredHead = None,
-    in_place: Annotated[
-        bool,
-        typer.Option(
-            "--in-place", help="Read an SQLite vault itself, not a private copy; see docs/limits.md."
-        ),
-    ] = False,
+    checkpoint: CheckpointFile = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Recompute the statistics; check seal, ledger and certificates.
+    """Recompute everything from the rows; check the ledger.
 
     Exit code 1 if there are problems.
     """
-    stored = None if head is None else Head.parse(head)  # refused before the vault is opened
+    kept = None if checkpoint is None else read_checkpoint(checkpoint)
     # An old copy is opened too: that it is old is one of the problems to report.
     try:
         with (
-            options.open(accept="any") as vault,
+            options.open(checked=False) as vault,
             counting_rows(quiet=as_json) as progress,
         ):
-            found = vault.verify(stored, in_place=in_place, progress=progress)
+            found = vault.verify(kept, progress=progress)
     except DamagedDatabaseError as error:  # it cannot even be opened
         found = Verification.of_damage(error)
     print_result(
@@ -44,8 +37,7 @@ def verify(
         as_json,
         *(f"Note: {note}" for note in found.notes),
         *(f"Problem: {problem}" for problem in found.problems),
-        f"{counted(found.records, 'record')}, {counted(found.entries, 'entry', 'entries')} and"
-        f" {counted(found.certificates, 'certificate')}:"
+        f"{counted(found.records, 'record')} and {counted(found.entries, 'entry', 'entries')}:"
         f" {number_of_problems(found.problems)}",
     )
     if not found.holds:

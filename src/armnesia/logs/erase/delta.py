@@ -7,12 +7,10 @@ writes down only which columns were compared.
 import re
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import UnsupportedError
-from armnesia.logs.erase.eraser import Eraser
-from armnesia.logs.erase.lakes import OTHER_FILES, LakeEraser
+from armnesia.logs.erase.eraser import OTHER_FILES, Eraser, LakeEraser
 from armnesia.logs.lakes import LakeSource, delta_table
 from armnesia.logs.sql import quoted
 
@@ -36,7 +34,7 @@ class DeltaEraser(LakeEraser):
     def check(self) -> None:
         """Refuse a table whose log would name the people again."""
         super().check()
-        partitions = _opened(self._table).metadata().partition_columns
+        partitions = _opened(self.source).metadata().partition_columns
         for name in (self.source.columns.user, self.source.columns.id):
             if name in partitions:
                 raise UnsupportedError(
@@ -64,16 +62,13 @@ class DeltaEraser(LakeEraser):
         after = int(table.version())
         return _at(source, after - 1), _at(source, after)
 
-    def take_back(self, before: LakeSource) -> None:
-        """Restore the version before."""
-        _opened(before).restore(int(before.state["version"]))
-
-    def purge(self, *, ignore_retention: bool = False) -> datetime | None:
+    def purge(self, *, ignore_retention: bool = False) -> bool:
         """Remove old files; as every vacuum, all that the table does not have, whoever wrote them."""
         with self.in_words():
-            table = _opened(self._table)
-            options = {"retention_hours": 0, "enforce_retention_duration": False} if ignore_retention else {}
-            old = table.vacuum(full=True, **options)
+            table = _opened(self.source)
+            at_once = {"retention_hours": 0, "enforce_retention_duration": False}
+            options = at_once if ignore_retention else {}
+            every, old = table.vacuum(full=True, **at_once), table.vacuum(full=True, **options)
             strange = [each for each in old if not _OWN_FILES.fullmatch(each)]
             if strange:
                 raise UnsupportedError(
@@ -83,7 +78,7 @@ class DeltaEraser(LakeEraser):
                 )
             if old:  # a vacuum is a commit
                 table.vacuum(dry_run=False, full=True, **options)
-            return None if ignore_retention else _due(table)
+            return set(every) <= set(old)  # a vacuum also lists files that are gone
 
 
 def _opened(source: LakeSource) -> Any:
@@ -93,18 +88,3 @@ def _opened(source: LakeSource) -> Any:
 def _at(source: LakeSource, version: int) -> LakeSource:
     state = {**source.state, "version": version}
     return replace(source, state=state, options=f", version = {version}")
-
-
-def _due(table: Any) -> datetime | None:
-    """From when on a vacuum removes all files that were replaced until now; None if it has done so."""
-    declared = table.metadata().configuration.get("delta.deletedFileRetentionDuration", "interval 1 week")
-    ((number, unit),) = re.findall(r"(\d+)\s+([a-z]+?)s?\s*$", declared.lower())
-    replacing = (
-        each["timestamp"]
-        for each in table.history()
-        if not each["operation"].startswith("VACUUM")
-        and each.get("operationParameters", {}).get("mode") != "Append"
-    )
-    last = datetime.fromtimestamp(next(replacing, 0) // 1000, UTC)
-    due = last + timedelta(**{f"{unit}s": int(number)})
-    return due if due > datetime.now(UTC) else None

@@ -4,13 +4,21 @@ Every step can be repeated: whatever was interrupted, even by a kill, is run aga
 is planned or stored. A new kind of source has one subclass with `deleted` and, if it keeps old rows, `purge`.
 """
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError, UnsupportedError
-from armnesia.core.memory import import_sparing
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidInputError,
+    InvalidLogError,
+    MissingExtraError,
+    UnsupportedError,
+)
+from armnesia.logs.lakes import LakeSource
 from armnesia.logs.source import Source
 from armnesia.logs.sql import Column
 from armnesia.logs.statements import Chosen
@@ -52,8 +60,8 @@ class Eraser(ABC):
     def find(self, people: Chosen) -> int:
         """The number of rows of these people, as the source is now."""
         source = self.now()
-        for role, names in (("user", people.users), ("id", people.ids)):
-            if names and role not in source.columns.named():
+        for role in people.by_role():
+            if role not in source.columns.named():
                 raise InvalidInputError(f"rows of given {role}s need the {role} column; the source has none")
         return sum(tally.number for tally in source.tallies((0.0, 1.0), chosen=people))
 
@@ -74,13 +82,12 @@ class Eraser(ABC):
     def deleted(self, people: Chosen) -> int:
         """Delete rows that are there, after `check`; refuse if other rows would change. Their number."""
 
-    def purge(self, *, ignore_retention: bool = False) -> datetime | None:
-        """Remove versions and files that still hold deleted rows.
+    def purge(self, *, ignore_retention: bool = False) -> bool:
+        """Remove versions and files that still hold deleted rows; whether none is left.
 
-        None if no such file is left. Otherwise the rest is younger than the retention that the source
-        declares: the time from which a purge can remove it.
+        Those that are left are younger than the retention that the source declares.
         """
-        return None
+        return True
 
 
 def not_erased(place: str, reason: str) -> InvalidLogError:
@@ -93,15 +100,9 @@ def not_erased(place: str, reason: str) -> InvalidLogError:
 
 
 def load_pyarrow() -> None:
-    """Import pyarrow, by which files are written; say which extra has it.
-
-    >>> load_pyarrow()
-    """
-    import_sparing("pyarrow")
-    try:
+    """Import pyarrow, by which files are written; say which extra has it."""
+    with MissingExtraError.unless_installed("Erasing rows of files and tables in lakes", "erase"):
         import pyarrow  # noqa: F401, PLC0415 (an extra)
-    except ImportError as error:
-        raise MissingExtraError.naming("Erasing rows of files and tables in lakes", "erase") from error
 
 
 def contents_of(source: Source, people: Chosen) -> tuple[int, tuple[int, int]]:
@@ -112,26 +113,15 @@ def contents_of(source: Source, people: Chosen) -> tuple[int, tuple[int, int]]:
     >>> contents_of(source, Chosen(users=["7"]))
     (1, (1, ...))
     """
-    with source.connection() as connection:
-        relation = source.relation(connection, {"log_digest": "hash(*COLUMNS(*))"})
-        is_chosen, parameters = relation.among(people)
+    with source.reading({"log_digest": "hash(*COLUMNS(*))"}) as reading:
+        is_chosen, parameters = reading.among(people)
         sql = (
             "SELECT count(*) FILTER (is_chosen), count(*) FILTER (NOT is_chosen),"
             " sum(log_digest) FILTER (NOT is_chosen)"
-            f" FROM (SELECT log_digest, coalesce({is_chosen}, false) AS is_chosen FROM {relation.table})"
+            f" FROM (SELECT log_digest, coalesce({is_chosen}, false) AS is_chosen FROM {reading.table})"
         )
-        ((of_people, others, digest),) = connection.rows(sql, {**relation.parameters, **parameters})
+        ((of_people, others, digest),) = reading.connection.rows(sql, parameters)
     return int(of_people), (int(others), int(digest or 0))
-
-
-def of_each_role(people: Chosen) -> list[tuple[str, Chosen]]:
-    """Those given as users, and those given as ids, as far as there are any.
-
-    >>> of_each_role(Chosen(ids=["e-7"]))
-    [('id', Chosen(users=(), ids=['e-7']))]
-    """
-    given = [("user", Chosen(users=people.users)), ("id", Chosen(ids=people.ids))]
-    return [(role, each) for role, each in given if each.users or each.ids]
 
 
 def stored_values(source: Source, role: str, people: Chosen, written: Callable[[Column], str]) -> list[Any]:
@@ -146,8 +136,75 @@ def stored_values(source: Source, role: str, people: Chosen, written: Callable[[
     """
     with source.connection() as connection:
         column = source.scan(connection).columns[source.columns.named()[role]]
-        relation = source.relation(connection, {"log_stored": written(column)})
-        is_chosen, parameters = relation.among(people)
-        sql = f"SELECT DISTINCT log_stored FROM {relation.table} WHERE {is_chosen}"
-        pieces = connection.stream(sql, {**relation.parameters, **parameters})
-        return [value for piece in pieces for (value,) in piece]
+    with source.reading({"log_stored": written(column)}) as reading:
+        is_chosen, parameters = reading.among(Chosen(**{f"{role}s": people.by_role()[role]}))
+        sql = f"SELECT DISTINCT log_stored FROM {reading.table} WHERE {is_chosen}"
+        return [value for piece in reading.connection.stream(sql, parameters) for (value,) in piece]
+
+
+OTHER_FILES = (
+    "files of the table that are not written again may name people in their names, in pages of dictionaries,"
+    " in columns that were dropped, and in metadata"
+)
+
+
+class LakeEraser(Eraser):
+    """A table of which every commit makes a version."""
+
+    source: LakeSource
+    library: ClassVar[str]
+
+    def now(self) -> LakeSource:
+        """The table at its last version."""
+        return self.at(self.source.location)
+
+    def at(self, location: str) -> LakeSource:
+        """The same columns of the version that a location stands for."""
+        found = type(self.source).at(location, self.source.columns, None)
+        read = {name: getattr(found, name) for name in ("place", "state", "options", "stored")}
+        return replace(self.source, **read)
+
+    def check(self) -> None:
+        """Say first if a library is missing that a deletion needs."""
+        super().check()
+        load_pyarrow()
+
+    def deleted(self, people: Chosen) -> int:
+        """Delete by users, then by ids, each in one commit."""
+        return sum(self._deleted(role, people) for role in people.by_role())
+
+    def _deleted(self, role: str, people: Chosen) -> int:
+        source = self.now()
+        values = stored_values(source, role, people, lambda column: column.sql)
+        if not values:  # ids of rows that were the users'
+            return 0
+        with self.in_words():
+            before, after = self.commit(source, source.columns.named()[role], values)
+        (then, others), (now, others_now) = contents_of(before, people), contents_of(after, people)
+        if others != others_now:
+            raise not_erased(
+                self.source.location,
+                f"the rows of others did not stay the same; restore the version before, {before.state}",
+            )
+        return then - now
+
+    @abstractmethod
+    def commit(
+        self, source: LakeSource, column: str, values: Collection[Any]
+    ) -> tuple[LakeSource, LakeSource]:
+        """Delete the rows with these values; the table before and after."""
+
+    @contextmanager
+    def in_words(self) -> Iterator[None]:
+        """Say in a sentence that the library failed; its own words may quote a name."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        except ArmnesiaError:
+            raise
+        except Exception as error:
+            reason = (
+                f"{self.library} failed ({type(error).__name__}); if another writer was faster, erase again"
+            )
+            raise not_erased(self.source.location, reason) from None

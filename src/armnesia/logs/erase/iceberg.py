@@ -11,12 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from armnesia.core.errors import UnsupportedError
-from armnesia.logs.erase.eraser import Eraser
-from armnesia.logs.erase.lakes import OTHER_FILES, LakeEraser
+from armnesia.logs.erase.eraser import OTHER_FILES, Eraser, LakeEraser
 from armnesia.logs.lakes import METADATA_FILE, LakeSource, iceberg_table, local_path
 
-_AGE, _FEWEST = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
-_USUAL = {"gc.enabled": "true"}
+_AGE = "history.expire.max-snapshot-age-ms"
 _FIVE_DAYS = timedelta(days=5) // timedelta(milliseconds=1)
 
 
@@ -36,16 +34,12 @@ class IcebergEraser(LakeEraser):
     def check(self) -> None:
         """Refuse what is no whole table: one version of it, or one branch of several."""
         super().check()
-        reason = None
-        if self.source.location.endswith(METADATA_FILE):
-            reason = (
-                "a file of metadata is one version for good; name the table by its catalog,"
-                " iceberg:CATALOG.NAMESPACE.TABLE"
+        location = self.source.location
+        if location.endswith(METADATA_FILE) or set(iceberg_table(location).metadata.refs) - {"main"}:
+            raise UnsupportedError(
+                f"rows of {location!r} cannot be erased: name the table by its catalog, as iceberg:CATALOG."
+                "NAMESPACE.TABLE, and first remove its branches or tags, which keep the rows"
             )
-        elif set(iceberg_table(self.source.location).metadata.refs) - {"main"}:
-            reason = "it has branches or tags, which keep the rows; remove them"
-        if reason is not None:
-            raise UnsupportedError(f"rows of {self.source.location!r} cannot be erased: {reason}")
 
     def commit(
         self, source: LakeSource, column: str, values: Collection[Any]
@@ -62,23 +56,15 @@ class IcebergEraser(LakeEraser):
         then, now = (self.at(f"iceberg:{place}") for place in places)
         return then, now
 
-    def take_back(self, before: LakeSource) -> None:
-        """Roll back to the snapshot before."""
-        table = iceberg_table(self.source.location)
-        table.manage_snapshots().rollback_to_snapshot(before.state["snapshot"]).commit()
-
-    def purge(self, *, ignore_retention: bool = False) -> datetime | None:
+    def purge(self, *, ignore_retention: bool = False) -> bool:
         """Let old snapshots expire, and remove the files that only expired ones have."""
         with self.in_words():
             table = iceberg_table(self.source.location)
-            usual_values = _USUAL if ignore_retention else _USUAL | {_FEWEST: "1"}
-            for name, usual in usual_values.items():
-                declared = str(table.properties.get(name, usual))
-                if declared.lower() != usual:
-                    raise UnsupportedError(
-                        f"files of {self.source.location!r} cannot be removed: the table declares {name} ="
-                        f" {declared}, so that they may be needed for ever"
-                    )
+            if str(table.properties.get("gc.enabled", "true")).lower() != "true":
+                raise UnsupportedError(
+                    f"files of {self.source.location!r} cannot be removed: the table declares gc.enabled ="
+                    " false, so that others may need them"
+                )
             age = timedelta(0)
             if not ignore_retention:
                 age = timedelta(milliseconds=int(table.properties.get(_AGE, _FIVE_DAYS)))
@@ -89,9 +75,7 @@ class IcebergEraser(LakeEraser):
                 table.maintenance.expire_snapshots().by_ids(old).commit()
             _remove_files(table)
             changed = _last_change(table)
-            return max(
-                (_moment(each) + age for each in _earlier(table) if _moment(each) <= changed), default=None
-            )
+            return all(_moment(each) > changed for each in _earlier(table))
 
 
 def _earlier(table: Any) -> list[Any]:

@@ -28,6 +28,7 @@ _SUFFIXES = tuple(suffix for suffix, format_ in FORMATS.items() if format_.delim
 class ParquetEraser(Eraser):
     """Parquet files of a path, folder or glob, on this machine."""
 
+    source: FileSource
     remains = (
         "files of which no row is deleted stay as they are: pages of dictionaries, key-value metadata, and"
         " names of files and folders may name people",
@@ -35,19 +36,15 @@ class ParquetEraser(Eraser):
         *Eraser.remains,
     )
 
-    def __init__(self, source: FileSource) -> None:
-        super().__init__(source)
-        self._files = source
-
     def now(self) -> FileSource:
         """The files that the path stands for now."""
-        return self._files.with_files(sorted(find_files(self.source.location, FORMATS)))
+        return self.source.with_files(find_files(self.source.location, FORMATS))
 
     def check(self) -> None:
         """Refuse files that could not be replaced."""
         super().check()
         load_pyarrow()
-        if self._files.remote or not self._files.paths[0].lower().endswith(_SUFFIXES):
+        if self.source.remote or not self.source.paths[0].lower().endswith(_SUFFIXES):
             raise UnsupportedError(
                 f"rows of {self.source.location!r} cannot be erased: only Parquet files on this machine can"
                 " be written again; give such files, or a table"
@@ -60,7 +57,7 @@ class ParquetEraser(Eraser):
 
     def delete(self, people: Chosen) -> int:
         """Delete the rows; first remove what a run has left that was killed."""
-        for path in self._files.paths:
+        for path in self.source.paths:
             for left in glob.glob(f"{glob.escape(path)}.{'[0-9a-f]' * 12}.new"):
                 os.unlink(left)
         return super().delete(people)
@@ -68,23 +65,22 @@ class ParquetEraser(Eraser):
     def deleted(self, people: Chosen) -> int:
         """Write those files again that hold rows of the people."""
         source = self.now()
-        with source.connection() as connection:
-            relation = source.relation(connection, {"log_file": "file_index"})
-            is_chosen, parameters = relation.among(people)
-            sql = f"SELECT DISTINCT log_file FROM {relation.table} WHERE {is_chosen}"
-            found = connection.rows(sql, {**relation.parameters, **parameters})
+        with source.reading({"log_file": "file_index"}) as reading:
+            is_chosen, parameters = reading.among(people)
+            sql = f"SELECT DISTINCT log_file FROM {reading.table} WHERE {is_chosen}"
+            found = reading.connection.rows(sql, parameters)
         return sum(_rewritten(source.with_files([source.paths[place]]), people) for (place,) in sorted(found))
 
 
 def _rewritten(source: FileSource, people: Chosen) -> int:
     """Replace one file by one without rows of the people; how many these were."""
     (path,) = source.paths
-    with source.connection() as connection:
-        relation = source.relation(connection, {"log_row": "file_row_number"})
-        is_chosen, parameters = relation.among(people)
-        sql = f"SELECT log_row FROM {relation.table} WHERE {is_chosen}"
-        pieces = list(connection.stream(sql, {**relation.parameters, **parameters}))
-    rows = np.array([row for piece in pieces for (row,) in piece], dtype=np.int64)
+    with source.reading({"log_row": "file_row_number"}) as reading:
+        is_chosen, parameters = reading.among(people)
+        pieces = reading.connection.stream(
+            f"SELECT log_row FROM {reading.table} WHERE {is_chosen}", parameters
+        )
+        rows = np.array([row for piece in pieces for (row,) in piece], dtype=np.int64)
     with atomic_write(path, mode=0o600, replace=True) as staged:
         _write(path, str(staged), rows)
         status = os.stat(path)
@@ -111,7 +107,7 @@ def _write(path: str, target: str, left_out: Any) -> None:
                 "compression": _codec(old),
                 "store_schema": False,  # the old file's is copied with its other metadata
                 "use_deprecated_int96_timestamps": any(
-                    each.physical_type == "INT96" for each in _columns(old)
+                    old.schema.column(place).physical_type == "INT96" for place in range(len(old.schema))
                 ),
             }
             with parquet.ParquetWriter(target, schema, **options) as new:
@@ -120,23 +116,11 @@ def _write(path: str, target: str, left_out: Any) -> None:
                 new.add_key_value_metadata(old.metadata.metadata or {})
             with parquet.ParquetFile(target) as new:
                 same = old.schema_arrow.equals(new.schema_arrow, check_metadata=True)
-                same = same and _meanings(old) == _meanings(new)
     except (ValueError, TypeError, NotImplementedError, ArithmeticError) as error:
         # Not the library's own words, which may quote a value.
         raise not_erased(path, f"pyarrow cannot write it again ({type(error).__name__})") from None
     if not same:
         raise not_erased(path, "pyarrow would write its columns with other types or metadata")
-
-
-def _columns(file: Any) -> list[Any]:
-    return [file.schema.column(place) for place in range(len(file.schema))]
-
-
-def _meanings(file: Any) -> list[str]:
-    """What a file says of its columns; some writers also say of integers that they are integers."""
-    return [
-        str(each.logical_type) for each in _columns(file) if each.logical_type.type not in ("INT", "NONE")
-    ]
 
 
 def _codec(file: Any) -> str:

@@ -5,13 +5,12 @@ import urllib.parse
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
 from armnesia.core.errors import InvalidLogError, MissingExtraError, UnsupportedError
-from armnesia.logs.databases import PostgresSource, SQLiteSource
-from armnesia.logs.erase.eraser import Eraser, not_erased, of_each_role, stored_values
+from armnesia.logs.databases import PostgresSource, SQLiteSource, is_read
+from armnesia.logs.erase.eraser import Eraser, not_erased, stored_values
 from armnesia.logs.sql import Column, quoted
 from armnesia.logs.statements import Chosen
 from armnesia.logs.values import label_text
@@ -21,9 +20,6 @@ _OTHER_TABLES = "other tables of the database that name people, and definitions 
 
 class TableEraser(Eraser):
     """A table of a database."""
-
-    _name: str
-    """Of the table, in SQL."""
 
     def check(self) -> None:
         """Refuse a view, which may hide rows, and what does not store its own rows."""
@@ -39,9 +35,9 @@ class TableEraser(Eraser):
         with self.source.connection() as reading:
             columns = self.source.scan(reading).columns
         given, expected = [], self.find(people)
-        for role, each in of_each_role(people):
+        for role in people.by_role():
             column = columns[self.source.columns.named()[role]]
-            given.append((role, column, stored_values(self.source, role, each, self._written)))
+            given.append((role, column, stored_values(self.source, role, people, self._written)))
         with self._transaction() as connection:
             is_chosen = " OR ".join(self._among(connection, *each) for each in given)
             others = self._checksum(connection, f"NOT coalesce({is_chosen}, false)")
@@ -57,6 +53,11 @@ class TableEraser(Eraser):
 
     def _quoted(self, role: str) -> str:
         return quoted(self.source.columns.named()[role])
+
+    @property
+    @abstractmethod
+    def _name(self) -> str:
+        """Of the table, in SQL."""
 
     @abstractmethod
     def _is_table(self) -> bool:
@@ -83,6 +84,7 @@ class TableEraser(Eraser):
 class SQLiteEraser(TableEraser):
     """A table in an SQLite file."""
 
+    source: SQLiteSource
     remains = (
         "unused space of the file may hold rows that were moved or deleted before, until it is written again"
         " (VACUUM), and samples of the planner (sqlite_stat4) may name people until the next ANALYZE",
@@ -90,11 +92,11 @@ class SQLiteEraser(TableEraser):
         *Eraser.remains,
     )
 
-    def __init__(self, source: SQLiteSource) -> None:
-        super().__init__(source)
-        self._path, self._name = source.path, f"main.{quoted(str(source.table))}"
+    @property
+    def _name(self) -> str:
+        return f"main.{quoted(str(self.source.table))}"
 
-    def purge(self, *, ignore_retention: bool = False) -> datetime | None:
+    def purge(self, *, ignore_retention: bool = False) -> bool:
         """Empty the write-ahead log, if the file has one."""
         with self._connected() as connection:
             ((busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -103,7 +105,7 @@ class SQLiteEraser(TableEraser):
                 f"the write-ahead log of {self.source.location!r} still holds deleted rows, because others"
                 " read it: purge again when they have ended"
             )
-        return None
+        return True
 
     def _is_table(self) -> bool:
         with self._connected() as connection:  # a virtual table has no page
@@ -125,7 +127,9 @@ class SQLiteEraser(TableEraser):
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        address = f"file:{urllib.parse.quote(self._path)}?mode=rw"
+        if is_read(self.source.path):  # which would lose its locks where this connection is closed
+            raise not_erased(self.source.location, "this process reads it; erase again")
+        address = f"file:{urllib.parse.quote(self.source.path)}?mode=rw"
         try:
             with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
                 connection.text_factory = lambda text: text.decode(errors="surrogateescape")
@@ -154,6 +158,7 @@ class SQLiteEraser(TableEraser):
 class PostgresEraser(TableEraser):
     """A table on a PostgreSQL server; names reach it by COPY, which no log of statements has."""
 
+    source: PostgresSource
     remains = (
         "the write-ahead log of the server, its archive and replicas hold the rows until they are recycled",
         "files of the table and its indexes hold deleted rows until VACUUM lets others take their space",
@@ -162,9 +167,9 @@ class PostgresEraser(TableEraser):
         *Eraser.remains,
     )
 
-    def __init__(self, source: PostgresSource) -> None:
-        super().__init__(source)
-        self._url, self._name = source.url, ".".join(map(quoted, str(source.table).split(".")))
+    @property
+    def _name(self) -> str:
+        return ".".join(map(quoted, str(self.source.table).split(".")))
 
     def _is_table(self) -> bool:
         with self._connected() as connection:
@@ -188,12 +193,10 @@ class PostgresEraser(TableEraser):
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
-        try:
+        with MissingExtraError.unless_installed("Erasing rows of PostgreSQL tables", "erase"):
             import psycopg  # noqa: PLC0415 (an extra)
-        except ImportError as error:
-            raise MissingExtraError.naming("Erasing rows of PostgreSQL tables", "erase") from error
         try:
-            with closing(psycopg.connect(self._url, client_encoding="utf8")) as connection:
+            with closing(psycopg.connect(self.source.url, client_encoding="utf8")) as connection:
                 yield connection
         except psycopg.Error as error:  # whose message may quote a value
             reason = f"PostgreSQL failed ({error.sqlstate or type(error).__name__})"

@@ -15,11 +15,9 @@ from armnesia.service.api.answers import Body, answer
 from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
-from armnesia.service.source_erasing import source_steps
-from armnesia.service.tokens import Caller, Route, access
-from armnesia.vault import ForgetRequest, Role, Token
+from armnesia.service.tokens import Caller, Route, access, name_of
+from armnesia.vault import ForgetRequest, Role
 
-PATH, ROLE = "/v1/deletions", Role.OPERATOR
 router = APIRouter(tags=["deletions"], route_class=Route)
 _Result = TypeVar("_Result")
 
@@ -37,11 +35,17 @@ class Deletion(Body):
     unlearner_options: dict[str, float | int | str | bool] | None = Field(None, max_length=20)
     epsilon: float | None = Field(None, ge=0)
     delta: float | None = Field(None, ge=0, le=1)
+    case: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        description="The number of the request in the controller's files; only its certificates show it.",
+    )
     dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
 
-    def to_request(self) -> ForgetRequest:
-        """The request to the vault."""
-        return ForgetRequest(**{name: value for name, value in dict(self).items() if name != "dry_run"})
+    def to_options(self) -> dict[str, Any]:
+        """The arguments of `Vault.preview`."""
+        return {name: value for name, value in dict(self).items() if name not in ("case", "dry_run")}
 
 
 _ANSWERS: dict[int, dict[str, Any]] = {
@@ -54,33 +58,28 @@ _ANSWERS: dict[int, dict[str, Any]] = {
 
 
 @router.post(
-    PATH,
+    "/v1/deletions",
     summary="Forget people or records",
-    **access(ROLE, 409, 413, answers=_ANSWERS),
+    **access(Role.OPERATOR, 409, 413, answers=_ANSWERS),
     status_code=201,
 )
 async def create_deletion(
     request: Request, token: Caller, body: Deletion, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Forget, with a certificate; the certificate of one name is opened for it."""
-    return await answer_deletion(service_of(request), token, body, await request.body(), idempotency_key)
-
-
-async def answer_deletion(
-    service: Service, token: Token, body: Deletion, content: bytes, idempotency_key: str | None
-) -> Response:
-    """Answer a request to forget; `content` is its body as it was sent."""
+    service = service_of(request)
     if (body.users is None) == (body.records is None):
         message = "exactly one of users and records must be given"
         raise Problem("invalid-request", errors=[{"at": "body", "message": message}])
     if len(body.users or body.records or ()) > service.settings.names:
         raise Problem("batch-too-large")
-    asked = body.to_request()
+    options = body.to_options()
     if body.dry_run:
-        found = await _or_where(body, service.preview(lambda vault: vault.preview(**vars(asked))))
+        found = await _or_where(body, done(service.worker.read(lambda vault: vault.preview(**options))))
         return answer(found.to_dict())
+    asked = ForgetRequest(**options, case=body.case, by=name_of(token))
     place = (token.number, "deletions", idempotency_key)
-    return await service.answers.once(place, content, lambda: _forget(service, body, asked))
+    return await service.answers.once(place, await request.body(), lambda: _forget(service, body, asked))
 
 
 async def _or_where(body: Deletion, answered: Awaitable[_Result]) -> _Result:
@@ -89,7 +88,7 @@ async def _or_where(body: Deletion, answered: Awaitable[_Result]) -> _Result:
         return await answered
     except (SimilarNameError, InvalidNameError) as error:
         refused = error.similar.keys() if isinstance(error, SimilarNameError) else {error.name}
-        message = "spelled nearly as one that the vault holds"
+        message = "a likely spelling of one that the vault holds"
         if isinstance(error, InvalidNameError):
             message = _REASONS[error.reason]
         field, names = ("users", body.users) if body.users is not None else ("records", body.records or [])
@@ -105,32 +104,23 @@ _REASONS: dict[NameReason, str] = {
     "empty": "is empty",
     "long": "is longer than a name can be",
     "type": "is not as the vault names people: they are named by integers, or the vault has no records yet",
-    "header": "is the name of the column that the vault has its people from: leave it out, or add exactly",
-    "kind": "is of a kind that files write in several ways: send text, or add exactly",
-    "control": (
-        "has a control character, or an invisible one at an end: check how the names were read, or add"
-        " exactly"
-    ),
 }
 
 
 async def _forget(service: Service, body: Deletion, asked: ForgetRequest) -> JSONResponse:
-    result = await _or_where(body, service.forget(asked))
+    result = await _or_where(body, done(service.worker.forget(asked)))
     facts = result.to_dict()
     del facts["recounted_because"]  # it names the place of a source
-    facts |= source_steps(facts, may_erase=service.worker.may_erase_at_source)
-    where = f"/v1/deletions/{facts['sequence']}"
+    where = f"/v1/deletions/{result.entry}"
     return answer(facts, 200 if result.repeated else 201, Location=where)
 
 
 @router.get(
     "/v1/deletions/{number}",
-    summary="The state of a deletion",
+    summary="The main facts of a deletion",
     **access(Role.READER, 404, model=DeletionSummary),
 )
 async def show_deletion(request: Request, number: EntryNumber) -> JSONResponse:
-    """The main facts, whether erasure is complete, and what is left to do at the sources."""
-    # By the writer, which knows what has left the files; nothing is stored.
-    worker = service_of(request).worker
-    facts = await done(worker.write(lambda vault: vault.deletion(number)))
-    return answer({**facts, **source_steps(facts, may_erase=worker.may_erase_at_source)})
+    """What its certificate says, opened for nobody, and the kinds of later entries that concern it."""
+    found = await done(service_of(request).worker.read(lambda vault: vault.certificate_of_entry(number)))
+    return answer(found.summary())

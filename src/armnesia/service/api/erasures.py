@@ -7,17 +7,16 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.responses import Response
 
-from armnesia.service.answer_types import SourceErasures
+from armnesia.service.answer_types import ErasingRun, SourceErasures
 from armnesia.service.api.answers import Body, answer
 from armnesia.service.idempotency import IdempotencyKey
 from armnesia.service.problems import Problem
 from armnesia.service.running import Service, done, service_of
-from armnesia.service.source_erasing import ErasingRun
 from armnesia.service.tokens import Caller, Route, access
 from armnesia.vault import Role, Vault
 
 router = APIRouter(tags=["erasures"], route_class=Route)
-_SHOWN = ("number", "state", "pending", "entry", "remains", "due", "purge_pending")
+_SHOWN = ("id", "to_erase", "to_purge")
 """Of a source: not where it is."""
 
 
@@ -72,7 +71,7 @@ def begin_erasure(service: Service, *, purge: bool) -> ErasingRun:
 
 
 async def _facts(service: Service, run: ErasingRun | None) -> dict[str, Any]:
-    last = None if run is None else dict(vars(run))  # before the rest, which then tells what it has done
+    last = None if run is None else dict(run)  # before the rest, which then tells what it has done
     return {**await done(service.worker.read(_sources)), "last_run": last}
 
 

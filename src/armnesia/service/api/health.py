@@ -1,6 +1,5 @@
 """Whether the service works, and its numbers."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -14,8 +13,7 @@ from armnesia.service.problems import problem_of, responses, unreadable
 from armnesia.service.running import Service, done, service_of
 from armnesia.service.source_erasing import sources_due
 from armnesia.service.tokens import Route, access
-from armnesia.vault import PendingErasures, Role, Vault
-from armnesia.vault.keys.canonical_json import parse_time
+from armnesia.vault import Role, Vault
 
 router = APIRouter(tags=["health"], route_class=Route)
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,14 +23,14 @@ _NUMBERS = {"content": {"text/plain": {"schema": {"type": "string"}}}, "descript
 
 
 @router.get(
-    "/live",
+    "/healthz",
     summary="Whether the process works",
     description="The one address that needs no token; it says nothing of the vault.",
     responses={503: {"model": Live}},
     response_model=Live,
     openapi_extra={"security": []},
 )
-async def live(request: Request) -> JSONResponse:
+async def healthz(request: Request) -> JSONResponse:
     """For a supervisor that has no token."""
     alive = service_of(request).is_alive
     return answer({"status": "ok" if alive else "failing"}, 200 if alive else 503)
@@ -55,41 +53,25 @@ async def health_facts(service: Service) -> dict[str, Any]:
         "status": "ok",
         "database": "ok",
         "keys": "ok",
-        "pin": "unknown",
-        "pin_lag": None,
         "ledger_length": None,
-        "pending_erasures": None,
-        "oldest_pending_seconds": None,
         "sources": None,
         "waiting": service.worker.waiting,
-        "verified": None if service.verified is None else vars(service.verified),
+        "verified": service.verified,
     }
     try:
-        facts |= await done(service.worker.look(_facts))
+        facts |= await done(service.worker.read(_facts))
     except (ArmnesiaError, OSError) as error:  # the seal is checked with the keys
         facts |= {"status": "failing", "database": problem_of(error).kind, "keys": "unknown"}
-    else:
-        facts["pin"] = service.state_of_pin(facts["pin"])
-        if service.damage is not None:  # in a part of the file that is not read here
-            facts["database"] = "vault-unreadable"
-    if facts["pin"] in ("missing", "recreated"):
-        facts["status"] = "degraded"
-    is_verified = service.verified is None or service.verified.holds
+    is_verified = service.verified is None or service.verified["holds"]
     if not service.is_alive or not is_verified or facts["keys"] != "ok" or facts["database"] != "ok":
         facts["status"] = "failing"
     return facts
 
 
 def _facts(vault: Vault) -> dict[str, Any]:
-    pin, pinned = vault.pin_file, vault.pinned_head  # before the head, which is pinned when it is read
-    head, pending = vault.head, vault.pending_erasures()
     return {
         "keys": _state_of_keys(vault),
-        "pin": pin,
-        "pin_lag": None if pinned is None else head.sequence - pinned.sequence,
-        "ledger_length": head.sequence,
-        "pending_erasures": pending.number,
-        "oldest_pending_seconds": _age(pending),
+        "ledger_length": vault.head.size,
         "sources": sources_due(vault),
     }
 
@@ -103,12 +85,6 @@ def _state_of_keys(vault: Vault) -> str:
     return "ok"
 
 
-def _age(pending: PendingErasures) -> float | None:
-    if pending.since is None:
-        return None
-    return round((datetime.now(UTC) - parse_time(pending.since)).total_seconds(), 1)
-
-
 @router.get(
     "/metrics",
     summary="Numbers for Prometheus",
@@ -116,7 +92,7 @@ def _age(pending: PendingErasures) -> float | None:
     response_class=PlainTextResponse,
 )
 async def metrics(request: Request) -> Response:
-    """Requests, latencies, deletions by unlearner, pending erasures, and the length of the ledger."""
+    """Requests, latencies, deletions, what is due at sources, and the length of the ledger."""
     service = service_of(request)
     await _measure(service)
     return Response(service.metrics.text(), media_type=_TEXT)
@@ -124,15 +100,10 @@ async def metrics(request: Request) -> Response:
 
 async def _measure(service: Service) -> None:
     try:
-        head, pending, sources = await done(
-            service.worker.look(
-                lambda vault: (vault.head.sequence, vault.pending_erasures().number, sources_due(vault))
-            )
-        )
+        size, sources = await done(service.worker.read(lambda vault: (vault.head.size, sources_due(vault))))
     except ArmnesiaError as error:
         raise unreadable(error) from error
-    service.metrics.ledger_length.set(head)
-    service.metrics.pending_erasures.set(pending)
+    service.metrics.ledger_length.set(size)
     if sources is not None:
         service.metrics.source_erasures_due.set(sources["erasures_due"])
         service.metrics.source_purges_due.set(sources["purges_due"])

@@ -5,12 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from armnesia.service.answer_types import CertificateFile, CertificatesToReissue, LedgerHead, LedgerPage
+from armnesia.service.answer_types import CertificateFile, LedgerHead, LedgerPage
 from armnesia.service.api.answers import answer
 from armnesia.service.api.deletions import EntryNumber
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Route, access
-from armnesia.vault import Role, Vault
+from armnesia.vault import Head, Role, Vault
+from armnesia.vault.ledger.checkpoint import Checkpoint
+from armnesia.vault.ledger.note import Note
 
 router = APIRouter(tags=["ledger"], route_class=Route)
 
@@ -24,46 +26,27 @@ async def list_ledger(
     """The entries after one of them; `next` is where the next page begins."""
     service = service_of(request)
     most = min(limit, service.settings.page)
-    head, entries = await done(service.worker.read(lambda vault: _page(vault, after, most)))
-    last = after + len(entries)
-    return answer(
-        {
-            "head": head,
-            "entries": entries,
-            "next": last if len(entries) == most and int(head.partition(":")[0]) > last else None,
-        }
-    )
+    return answer(await done(service.worker.read(lambda vault: _page(vault, after, most))))
 
 
-def _page(vault: Vault, after: int, most: int) -> tuple[str, list[dict[str, Any]]]:
-    """The head and some entries, parsed here: in the thread that answers, others would wait for it."""
-    head = str(vault.head)
-    return head, [dict(entry.fields) for entry in vault.ledger(after=after, most=most)]
+def _page(vault: Vault, after: int, most: int) -> dict[str, Any]:
+    """Some entries, parsed here: in the thread that answers, others would wait for it."""
+    found = vault.ledger(after=after, most=most)
+    last = after + len(found)
+    return {**found.to_dict(), "next": last if len(found) == most and found.head.size > last else None}
 
 
 @router.get(
     "/v1/ledger/head",
     summary="The head of the ledger",
-    description="Kept elsewhere, it detects truncation and rewriting.",
+    description="The checkpoint is the head, signed: kept elsewhere, it shows if the ledger was changed.",
     **access(Role.READER, model=LedgerHead),
 )
 async def show_head(request: Request) -> JSONResponse:
-    """The number and the hash of the last entry."""
-    return answer({"head": str(await done(service_of(request).worker.read(lambda vault: vault.head)))})
-
-
-@router.get(
-    "/v1/certificates",
-    summary="The certificates to issue again",
-    description="They were signed with a key that was compromised; `armnesia finish` signs them again.",
-    **access(Role.READER, model=CertificatesToReissue),
-)
-async def list_certificates(request: Request) -> JSONResponse:
-    """The numbers of their ledger entries."""
-    head, numbers = await done(
-        service_of(request).worker.read(lambda vault: (str(vault.head), vault.certificates_to_reissue()))
-    )
-    return answer({"head": head, "to_reissue": numbers})
+    """How many entries there are, and the root over them."""
+    text = await done(service_of(request).worker.read(lambda vault: vault.checkpoint()))
+    known = Checkpoint.of(Note.read(text))
+    return answer({"head": str(Head(known.size, known.root)), "checkpoint": text})
 
 
 @router.get(
@@ -73,6 +56,6 @@ async def list_certificates(request: Request) -> JSONResponse:
     **access(Role.READER, 404, model=CertificateFile),
 )
 async def show_certificate(request: Request, number: EntryNumber) -> JSONResponse:
-    """The certificate of a ledger entry; one that has to be signed is signed."""
-    made = await done(service_of(request).worker.write(lambda vault: vault.certificate_of_entry(number)))
+    """The entry with its proof for the ledger as it is now, and the later entries that concern it."""
+    made = await done(service_of(request).worker.read(lambda vault: vault.certificate_of_entry(number)))
     return answer(made.to_dict())

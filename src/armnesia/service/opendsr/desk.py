@@ -13,20 +13,14 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from armnesia.core.errors import (
-    ArmnesiaError,
-    DatabaseError,
-    InvalidInputError,
-    UnfinishedError,
-    VaultBusyError,
-)
+from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultBusyError
 from armnesia.service.opendsr.processor import Processor, called_host
 from armnesia.service.problems import Problem, problem_of
-from armnesia.service.source_erasing import sources_due
 from armnesia.service.structured_log import described, log
 from armnesia.service.vault_worker import VaultWorker
-from armnesia.vault import Callback, ForgetRequest, SubjectRequest
+from armnesia.vault import Callback, ForgetRequest, SubjectRequest, Vault
 from armnesia.vault.keys.canonical_json import canonical, time_text
+from armnesia.vault.ledger.certificate import concerns
 
 PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "completed", "cancelled"
 _POLL = 5.0
@@ -114,7 +108,7 @@ class Desk:
         return None
 
     async def _answer(self, request: SubjectRequest) -> SubjectRequest:
-        return await self._complete(await self._erase_names(await self._forget(await self._begin(request))))
+        return await self._complete(await self._forget(await self._begin(request)))
 
     async def _begin(self, request: SubjectRequest) -> SubjectRequest:
         if request.status == PENDING and request.begin <= time_text(self._now()):
@@ -125,12 +119,13 @@ class Desk:
         """Forget the people; if that is refused, it is tried again later, and an operator can help."""
         if request.status != IN_PROGRESS or request.users is None:
             return request
-        head = await self._write(lambda vault: vault.head.sequence)
+        head = await self._write(lambda vault: vault.head.size)
         if self._waits(request, head):
             return request
+        asked = ForgetRequest(users=request.users, by=request.controller)
         try:
-            done = await asyncio.wrap_future(self._worker.forget(ForgetRequest(users=request.users)))
-        except (DatabaseError, UnfinishedError, VaultBusyError):  # the next time has the answer
+            done = await asyncio.wrap_future(self._worker.forget(asked))
+        except (DatabaseError, VaultBusyError):  # the next time has the answer
             raise
         except ArmnesiaError as error:
             self._note_refused(request, head)
@@ -142,8 +137,7 @@ class Desk:
                 else await self._change(request, replace(request, obstacle=kind))
             )
         self._refused.pop(request.id, None)
-        sequence = int(done.certificate.body["sequence"])
-        return await self._change(request, replace(request, users=None, sequence=sequence, obstacle=""))
+        return await self._change(request, replace(request, users=None, sequence=done.entry, obstacle=""))
 
     def _waits(self, request: SubjectRequest, head: int) -> bool:
         """Whether a refused request is not tried yet: once the ledger has grown, it may be possible."""
@@ -165,33 +159,19 @@ class Desk:
         refused = self._refused.get(id_)
         return None if refused is None else time_text(refused.later)
 
-    async def _erase_names(self, request: SubjectRequest) -> SubjectRequest:
-        """Its own names leave the files: no ledger entry says so, if the people were forgotten before."""
-        if not request.names_in_files:
-            return request
-        changed: SubjectRequest = await self._write(lambda vault: vault.erase_names(request))
-        return changed
-
     async def _complete(self, request: SubjectRequest) -> SubjectRequest:
-        """Completed is a request whose bytes have left the files as well, also those of the sources."""
+        """Completed is a request whose rows are gone: in an external vault, those at the sources as well."""
         number = request.sequence
-        if request.status != IN_PROGRESS or number is None or request.names_in_files:
+        if request.status != IN_PROGRESS or number is None:
             return request
-        head = await self._write(lambda vault: vault.head.sequence)
-        if self._at_sources.get(request.id) == head:  # every erasure at a source adds an entry
-            return request
-        certificate = await self._write(lambda vault: vault.certificate_of_entry(number))
-        elsewhere = self._processor.sources_erased_elsewhere
-        if certificate.nothing_due or (elsewhere and certificate.erasure == "complete"):
-            return await self._change(request, with_status(request, COMPLETED))
-        if certificate.erasure != "complete":
-            return request
-        sources = await self._write(sources_due)
-        purge_from = "" if sources is None else sources["purge_from"] or ""
-        self._at_sources[request.id] = head
-        if purge_from == request.purge_from:
-            return request
-        return await self._change(request, replace(request, purge_from=purge_from))
+        if self._worker.is_external and not self._processor.sources_erased_elsewhere:
+            head = await self._write(lambda vault: vault.head.size)
+            if self._at_sources.get(request.id) == head:  # every erasure at a source adds an entry
+                return request
+            if await self._write(lambda vault: _is_due_at_a_source(vault, number)):
+                self._at_sources[request.id] = head
+                return request
+        return await self._change(request, with_status(request, COMPLETED))
 
     async def _tell(self, calls: "_Calls", request: SubjectRequest) -> SubjectRequest:
         """Tell each address of the changes that it does not know yet."""
@@ -230,6 +210,16 @@ class Desk:
 
     async def _write(self, function: Callable[[Any], Any]) -> Any:
         return await asyncio.wrap_future(self._worker.write(function))
+
+
+def _is_due_at_a_source(vault: Vault, number: int) -> bool:
+    """Whether a source may still hold rows of whoever was forgotten by an entry, or an old version of it."""
+    later = (each for each in vault.ledger(after=number) if each.kind == "erased")
+    purged = {
+        each.facts["source"] for each in later if concerns(each, number) and each.facts["state"] == "purged"
+    }
+    sources = vault.source_erasures().sources
+    return any(each.to_erase or each.to_purge for each in sources if each.id not in purged)
 
 
 class _Calls:
@@ -281,7 +271,7 @@ def status_body(request: SubjectRequest) -> dict[str, Any]:
     return {
         "api_version": "2.0",
         "controller_id": request.controller,
-        "expected_completion_time": max(request.due, request.purge_from),
+        "expected_completion_time": request.due,
         "request_status": request.status,
         "subject_request_id": request.id,
     }

@@ -16,10 +16,9 @@ from armnesia.service.opendsr.desk import CANCELLED, PENDING, Desk, status_body,
 from armnesia.service.opendsr.processor import FORMATS, IDENTITY_TYPE, Processor
 from armnesia.service.problems import Problem
 from armnesia.service.running import done, service_of
-from armnesia.service.tokens import Caller, Route, access
+from armnesia.service.tokens import Caller, Route, access, name_of
 from armnesia.vault import Role, SubjectRequest, Token, Vault
 from armnesia.vault.keys.canonical_json import time_text
-from armnesia.vault.tokens import is_numbered_name
 
 VERSION = "2.0"
 _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
@@ -184,7 +183,7 @@ async def create_request(request: Request, token: Caller, body: OpenDsrRequest) 
     raw, processor, service = await request.body(), processor_of(request), service_of(request)
     if len(body.subject_identities) > service.settings.names:
         raise Problem("batch-too-large")
-    wanted = _subject_request(body, processor, controller_of(token))
+    wanted = _subject_request(body, processor, name_of(token))
     try:
         stored = await done(service.worker.write(lambda vault: vault.add_subject_request(wanted, raw)))
     except InvalidInputError:
@@ -212,7 +211,7 @@ async def create_request(request: Request, token: Caller, body: OpenDsrRequest) 
     **_access(400, 404, model=StatusOfRequest),
 )
 async def show_request(request: Request, token: Caller, id: RequestId) -> Response:  # noqa: A002
-    """A request whose rows are still in files of the database, or of a source, is in progress."""
+    """A request whose rows are still at a source of an external vault is in progress."""
     found = await done(service_of(request).worker.read(lambda vault: _own(vault, id, token)))
     return signed(request, status_body(found))
 
@@ -232,18 +231,10 @@ async def cancel_request(request: Request, token: Caller, id: RequestId) -> Resp
     return signed(request, {**facts, "subject_request_id": found.id, "api_version": VERSION}, 202)
 
 
-def controller_of(token: Token) -> str:
-    """The id of a controller: the name of its token, or its number; tokens of one name are one controller.
-
-    A token of an older version may have the name that stands for the number of another one.
-    """
-    return f"token-{token.number}" if not token.name or is_numbered_name(token.name) else token.name
-
-
 def _own(vault: Vault, id_: str, token: Token) -> SubjectRequest:
-    """The request, if it is of this controller; an admin may see all."""
+    """The request, if it is of this controller; tokens of one name are one controller; an admin sees all."""
     found = vault.subject_request(id_)
-    if found is None or (found.controller != controller_of(token) and token.role is not Role.ADMIN):
+    if found is None or (found.controller != name_of(token) and token.role is not Role.ADMIN):
         raise Problem("no-request")
     return found
 

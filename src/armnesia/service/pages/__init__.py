@@ -15,7 +15,7 @@ from armnesia.service.pages import (
     signing_in,
     static,
 )
-from armnesia.service.pages.sessions import Sessions, SignInLimits
+from armnesia.service.pages.sessions import Sessions
 
 _ROUTERS = tuple(
     module.router
@@ -25,7 +25,7 @@ _ROUTERS = tuple(
 
 def mount(app: FastAPI, *, secure_cookies: bool = False) -> None:
     """Add the page to an application; `secure_cookies`: browsers reach it by TLS only."""
-    app.state.sessions, app.state.sign_ins = Sessions(), SignInLimits()
+    app.state.sessions = Sessions()
     app.state.service.sweeps.append(app.state.sessions.sweep)
     app.state.secure_cookies, app.state.exploring = secure_cookies, asyncio.Semaphore(1)
     for router in _ROUTERS:

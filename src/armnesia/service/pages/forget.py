@@ -1,25 +1,24 @@
 """Forgetting: whom, what that would do, the confirmation, and the certificates."""
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, UnfinishedError
-from armnesia.service.pages.certificate_files import current, zipped
+from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultError
+from armnesia.service.pages.certificates import attachment, in_words, saved, zipped
 from armnesia.service.pages.names import NamesError, checked_names, typed_names, uploaded_names
 from armnesia.service.pages.preview import guarantee_sentence, preview_request, shown_places
 from armnesia.service.pages.routing import PageRoute, Refusal, Signed, field, form_of, needs, sentence_of
 from armnesia.service.pages.templating import is_part, rendered
-from armnesia.service.pages.work import Job, Kind, OpenedFor, Prepared
+from armnesia.service.pages.work import Job, Kind, Prepared
 from armnesia.service.problems import Problem, problem_of
 from armnesia.service.running import Service, done, service_of
-from armnesia.service.source_erasing import source_steps
 from armnesia.service.structured_log import described, log
-from armnesia.vault import ForgetRequest, Role, Vault
+from armnesia.service.tokens import name_of
+from armnesia.vault import Certificate, ForgetRequest, Role
 from armnesia.vault.keys.canonical_json import utc_now
 
 router = APIRouter(route_class=PageRoute)
@@ -58,7 +57,7 @@ async def preview(request: Request, visitor: Signed) -> Response:
     try:
         names = checked_names(await _names(form), service_of(request).settings.names)
         prepared = Prepared(kind, names)
-        found = await service_of(request).preview(lambda vault: preview_request(vault, prepared))
+        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
     except InvalidInputError as error:
         return _form(request, NamesError.of(error), field(form, "names"), field(form, "column"), kind)
     prepared.found = found
@@ -81,7 +80,7 @@ async def choose_spelling(request: Request, visitor: Signed) -> Response:
     prepared = _prepared(visitor, field(form, "prepared"))
     service = service_of(request)
     if field(form, "choice") == "vault":
-        before = await service.preview(lambda vault: preview_request(vault, prepared))
+        before = await done(service.worker.read(lambda vault: preview_request(vault, prepared)))
         misspelled = before.similar.keys() & set(before.preview.not_held)
         kept = [name for name in prepared.names if name not in misspelled]
         names = [*kept, *(other for others in before.similar.values() for other in others)]
@@ -89,7 +88,7 @@ async def choose_spelling(request: Request, visitor: Signed) -> Response:
     else:
         prepared = Prepared(prepared.kind, prepared.names, exactly=True)
     chosen = prepared
-    found = await service.preview(lambda vault: preview_request(vault, chosen))
+    found = await done(service.worker.read(lambda vault: preview_request(vault, chosen)))
     prepared.found = found
     return _to_preview(visitor, prepared)
 
@@ -107,7 +106,7 @@ async def show_preview(request: Request, visitor: Signed, number: str) -> Respon
         return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
     found, prepared.found = prepared.found, None
     if found is None:
-        found = await service_of(request).preview(lambda vault: preview_request(vault, prepared))
+        found = await done(service_of(request).worker.read(lambda vault: preview_request(vault, prepared)))
     own = found.own
     values = {
         "prepared": number,
@@ -134,70 +133,31 @@ async def confirm(request: Request, visitor: Signed) -> Response:
     """Forget them, once, however often the button is pressed."""
     prepared = _prepared(visitor, field(await form_of(request), "prepared"))
     if not prepared.job:
-        service, asked, names = service_of(request), prepared.to_request(), prepared.names
-        job = Job(prepared.words, prepared.kind, len(names), utc_now(), names)
+        service, asked = service_of(request), prepared.to_request(name_of(visitor.token))
+        job = Job(prepared.words, prepared.kind, utc_now(), prepared.names)
         prepared.job, prepared.names = visitor.session.jobs.put(job), ()
-        await _begin(service, _forget(service, asked, job))
-    return _to_job(prepared.job)
-
-
-async def _begin(service: Service, work: Coroutine[Any, Any, None]) -> None:
-    """Begin some work, and wait a moment: perhaps it is done by then."""
-    await asyncio.wait([service.begin(work)], timeout=_SECONDS_TO_WAIT)
-
-
-def _to_job(number: str) -> Response:
-    return RedirectResponse(f"/page/forget/jobs/{number}", 303)
+        # A moment is waited: perhaps it is done by then.
+        await asyncio.wait([service.begin(_forget(service, asked, job))], timeout=_SECONDS_TO_WAIT)
+    return RedirectResponse(f"/page/forget/jobs/{prepared.job}", 303)
 
 
 async def _forget(service: Service, asked: ForgetRequest, job: Job) -> None:
-    """Answer a request, and open the certificate of everybody in it."""
+    """Answer a request."""
     try:
         result = await done(service.worker.forget(asked))
     except Exception as error:
         log("request of the page refused", {"problem": problem_of(error).kind, **described(error)})
-        is_refusal = isinstance(error, ArmnesiaError | Problem) and not isinstance(error, DatabaseError)
+        # A plain VaultError is about the vault, and perhaps about its journal, which is written at the end.
+        is_failure = isinstance(error, DatabaseError) or type(error) is VaultError
+        is_refusal = isinstance(error, ArmnesiaError | Problem) and not is_failure
         job.refusal = sentence_of(error) if is_refusal else _FAILED
         job.stage, job.names = "refused" if is_refusal else "unknown", ()
-        if isinstance(error, UnfinishedError):
-            job.stage = "unfinished"
         return
-    facts = {name: value for name, value in result.to_dict().items() if name != "certificate"}
-    job.result = {**facts, **source_steps(facts, may_erase=service.worker.may_erase_at_source)}
-    await _open_certificates(service, job)
+    own = {"not_held": result.not_held, "at_source": service.worker.is_external}
+    job.result, job.stage = {**result.to_dict(), **own}, "done"
 
 
 _FAILED = "The service failed; its log says where, and the ledger says whether the request was answered."
-
-
-async def _open_certificates(service: Service, job: Job) -> None:
-    """Open the certificates of a request that was answered: whatever fails here, it stays so."""
-    job.stage = "certificates"
-    try:
-        await done(service.worker.write(lambda vault: _open_each(vault, job)))
-    except Exception as error:
-        log("certificates not opened", {"problem": problem_of(error).kind, **described(error)})
-        job.stage = "unopened"
-        return
-    job.stage, job.names = "done", ()
-
-
-def _open_each(vault: Vault, job: Job) -> None:
-    job.certificates.clear()
-    for name, certificate in vault.certificates(**{job.kind: list(job.names)}):
-        if certificate is not None and certificate.opening is not None:
-            sequence = int(certificate.body["sequence"])
-            job.certificates.append(OpenedFor(name, sequence, certificate.opening, certificate.held))
-
-
-@router.post("/page/forget/jobs/{number}/certificates", **needs(Role.OPERATOR))
-async def open_certificates(request: Request, visitor: Signed, number: str) -> Response:
-    """Open the certificates of a request where that has failed."""
-    job = _job(visitor, number)
-    if job.stage == "unopened":
-        service = service_of(request)
-        await _begin(service, _open_certificates(service, job))
-    return _to_job(number)
 
 
 def _job(visitor: Signed, number: str) -> Job:
@@ -217,45 +177,33 @@ async def show_job(request: Request, visitor: Signed, number: str) -> Response:
 
 
 @router.get("/page/forget/jobs/{number}/certificate", **needs(Role.OPERATOR))
-async def print_certificate(request: Request, visitor: Signed, number: str, place: int = 1) -> Response:
-    """A certificate that names its person, to be printed."""
-    opened = _opened(_job(visitor, number), place)
-    made = await done(service_of(request).worker.write(lambda vault: current(vault, opened)))
-    values = {
-        "certificate": made,
-        "download": f"/page/forget/jobs/{number}/certificate.json?place={place}",
-        "back": f"/page/forget/jobs/{number}",
-    }
-    return rendered(request, "certificate.html", values)
+async def show_certificate(request: Request, visitor: Signed, number: str) -> Response:
+    """The certificate that names the one person of a request, in words."""
+    made = await _certificate(request, _job(visitor, number))
+    address = f"/page/forget/jobs/{number}"
+    return in_words(request, made, address, address)
 
 
-@router.get("/page/forget/jobs/{number}/certificate.json", **needs(Role.OPERATOR))
-async def download_certificate(request: Request, visitor: Signed, number: str, place: int = 1) -> Response:
-    """The file of a certificate that names its person."""
-    opened = _opened(_job(visitor, number), place)
-    made = await done(service_of(request).worker.write(lambda vault: current(vault, opened)))
-    return attachment(made.to_json().encode(), f"certificate-{opened.sequence}.json", "application/json")
+@router.get("/page/forget/jobs/{number}/certificate.{form}", **needs(Role.OPERATOR))
+async def download_certificate(request: Request, visitor: Signed, number: str, form: str) -> Response:
+    """The file of a certificate that names its person, or its words as a page to print."""
+    return saved(await _certificate(request, _job(visitor, number)), form)
+
+
+async def _certificate(request: Request, job: Job) -> Certificate:
+    """That of a request for one name, for the ledger as it is now."""
+    if job.result is None or len(job.names) != 1:
+        raise Problem("no-certificate")
+    asked: dict[str, Any] = {job.kind: list(job.names), "entry": job.result["entry"]}
+    return await done(service_of(request).worker.read(lambda vault: vault.certificate(**asked)))
 
 
 @router.get("/page/forget/jobs/{number}/certificates.zip", **needs(Role.OPERATOR))
 async def download_all(request: Request, visitor: Signed, number: str) -> Response:
     """The certificates of all names, each opened for it alone, and a list of whose they are."""
     job = _job(visitor, number)
-    if not job.certificates:
+    if job.result is None:
         raise Problem("no-certificate")
-    content = await done(service_of(request).worker.write(lambda vault: zipped(vault, job.certificates)))
-    entry = 0 if job.result is None else job.result["sequence"]
-    return attachment(content, f"certificates-{entry}.zip", "application/zip")
-
-
-def _opened(job: Job, place: int) -> OpenedFor:
-    if not 1 <= place <= len(job.certificates):
-        raise Problem("no-certificate")
-    return job.certificates[place - 1]
-
-
-def attachment(content: bytes, name: str, media_type: str) -> Response:
-    """A file to be saved, under a name that names nobody."""
-    return Response(
-        content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )
+    worker = service_of(request).worker
+    content = await done(worker.read(lambda vault: zipped(vault, job.kind, job.names)))
+    return attachment(content, f"certificates-{job.result['entry']}.zip", "application/zip")

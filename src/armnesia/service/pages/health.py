@@ -33,8 +33,6 @@ async def show_health(request: Request) -> Response:
     findings = [
         _database(facts),
         _keys(facts),
-        _pin(facts),
-        _erasures(facts),
         *_sources(facts["sources"]),
         _verified(facts),
         _queue(facts),
@@ -58,52 +56,26 @@ def _keys(facts: dict[str, Any]) -> Finding:
     return Finding("Keys", "bad", "They could not be checked, because the vault cannot be read.")
 
 
-def _pin(facts: dict[str, Any]) -> Finding:
-    lag = facts["pin_lag"]
-    if facts["pin"] == "recreated":
-        sentence = (
-            "Its file was removed and written anew: run armnesia verify --head with a head kept elsewhere."
-        )
-        return Finding("Pinned head", "bad", sentence)
-    if lag is None:
-        return Finding("Pinned head", "waiting", "This machine has kept no head of the ledger yet.")
-    if lag == 0:
-        return Finding("Pinned head", "good", "The head that this machine keeps is the newest one.")
-    behind = counted(lag, "entry", "entries")
-    return Finding("Pinned head", "waiting", f"The head that this machine keeps is {behind} behind.")
-
-
-def _erasures(facts: dict[str, Any]) -> Finding:
-    number = facts["pending_erasures"]
-    if not number:
-        return Finding("Erasure", "good", "All deleted bytes have left the files of the database.")
-    hours = (facts["oldest_pending_seconds"] or 0) / 3600
-    since = counted(int(hours), "hour") if hours < 48 else counted(int(hours / 24), "day")
-    sentence = (
-        f"{counted(number, 'erasure')} pending, the oldest for {since}: run armnesia compact and armnesia"
-        " finish, or end whatever reads the database."
-    )
-    return Finding("Erasure", "waiting" if hours < 24 else "bad", sentence)
-
-
 def _sources(due: SourcesDue | None) -> list[Finding]:
     """What is due at the sources of an external vault."""
     if due is None:
         return []
-    number = counted(due["erasures_due"], "request")
+    number = counted(due["erasures_due"], "source")
     if due["erasures_due"] and not due["may_erase"]:
         sentence = (
-            f"Rows of {number} may still lie at their source, where this vault may not erase them: erase them"
-            " there by other means."
+            f"Rows of forgotten people may still lie at {number}, where this vault may not erase them: erase"
+            " them there by other means."
         )
         return [Finding("Sources", "waiting", sentence)]
     if due["erasures_due"]:
-        sentence = f"Rows of {number} still lie at their source: run armnesia erase --purge."
+        sentence = f"Rows of forgotten people may still lie at {number}: run armnesia erase --purge."
         return [Finding("Sources", "waiting", sentence)]
     if due["purges_due"]:
-        when = "" if due["purge_from"] is None else f" from {time_words(due['purge_from'])} on"
         sources = counted(due["purges_due"], "source")
-        sentence = f"Files of {sources} still hold erased rows: run armnesia erase --purge{when}."
+        sentence = (
+            f"Files of {sources} still hold erased rows: run armnesia erase --purge when their retention is"
+            " over."
+        )
         return [Finding("Sources", "waiting", sentence)]
     return [Finding("Sources", "good", "No rows of forgotten people are left to erase at a source.")]
 

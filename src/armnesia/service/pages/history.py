@@ -15,20 +15,18 @@ BY_WORDS = {
 KIND_WORDS = {
     "init": "Vault created",
     "actions": "Arms fixed by the first rows",
-    "add_arm": "Arm added",
-    "retire_arm": "Arm retired",
+    "arms": "Arm offered or retired",
     "user_type": "Form of names fixed",
     "correct": "Rows corrected",
     "forget": "People or records forgotten",
-    "nothing_held": "Request answered: nothing was held",
-    "erase_source": "Rows erased at a source",
+    "erased": "Rows erased at a source",
     "readmit": "People or records readmitted",
     "policy": "Policy changed",
-    "rotate_signing": "New signing key",
-    "rotate_digest": "New digest key",
-    "restore": "Restored from a backup",
-    "rebuild": "Statistics computed again",
-    "succeeded": "Succeeded by another vault",
+    "signing_key": "New signing key",
+    "token_revoked": "Token revoked",
+    "compacted": "Deleted bytes removed from the files",
+    "restored": "Brought in line with its journal",
+    "without_journal": "New journal begun: the old one was lost",
 }
 _BY_BOUND = (
     "The arm has the highest lower confidence bound by the records that the vault has now: a high mean, of"
@@ -40,7 +38,7 @@ _CHOSEN = {
     "imitation": "The arm is the one with the most records that the vault has now.",
 }
 _CHOSEN_OTHERWISE = "The arm is the one that the learner chooses by the records that the vault has now."
-_MAY_CHANGE = {"forget", "add_arm", "retire_arm", "correct", "restore", "rebuild", "init"}
+_MAY_CHANGE = {"forget", "arms", "correct", "restored", "init"}
 
 
 class Reason(NamedTuple):
@@ -53,10 +51,10 @@ class Reason(NamedTuple):
 
 def newest_first(vault: Vault, most: int = _MOST) -> Iterator[Entry]:
     """The entries of the ledger, the newest first, and not more than so many."""
-    end, left = vault.head.sequence, most
+    end, left = vault.head.size, most
     while end > 0 and left > 0:
         number = min(_AT_ONCE, end, left)
-        yield from reversed(vault.ledger(after=end - number, most=number))
+        yield from reversed(vault.ledger(after=end - number, most=number).entries)
         end, left = end - number, left - number
 
 
@@ -78,11 +76,11 @@ def reason_of(vault: Vault, key: Mapping[str, str] | None, by: str) -> Reason:
 
 def _concerns(entry: Entry, key: Mapping[str, str] | None, by: str) -> bool:
     """Whether an entry may have changed what a decision serves; where the ledger conceals it, it may."""
-    facts: Mapping[str, Any] = entry.fields
+    facts: Mapping[str, Any] = entry.facts
     if by == "release" and entry.kind != "forget":
         return False
     if entry.kind == "forget" and "decisions" in facts:
         return any(each["key"] == key and not each.get("kept") for each in facts["decisions"])
-    if entry.kind in ("add_arm", "retire_arm") and key is not None:
+    if entry.kind == "arms" and key is not None:
         return dict(facts.get("where") or {}).items() <= dict(key).items()
     return entry.kind in _MAY_CHANGE and not facts.get("kept")

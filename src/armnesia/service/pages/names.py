@@ -21,9 +21,8 @@ class NamesError(InvalidInputError):
     def of(cls, error: InvalidInputError) -> "NamesError":
         """What the page says of a refusal of the vault; names are quoted to whoever has typed them.
 
-        >>> print(NamesError.of(InvalidNameError("", "user_id", "header")))
-        “user_id” is the heading of the column that the vault has its people from, not a name: leave it out,
-        or give it as the column of the names.
+        >>> print(NamesError.of(InvalidNameError("", "", "empty")))
+        Every name must have at least one character that can be seen.
         """
         if isinstance(error, cls):
             return error
@@ -39,15 +38,6 @@ _REASONS = {
     "type": (
         "{} is not how this vault names people: it names them by whole numbers, or has no records yet and"
         " does not know how."
-    ),
-    "header": (
-        "{} is the heading of the column that the vault has its people from, not a name: leave it out, or"
-        " give it as the column of the names."
-    ),
-    "kind": "{} is not text: write it as the log has it.",
-    "control": (
-        "{} has a character that cannot be seen: check how the names were read, and write it as the log has"
-        " it."
     ),
 }
 

@@ -11,26 +11,22 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from armnesia.service.frame import limit_body
-from armnesia.service.newcomers import TOKEN
 from armnesia.service.pages.sessions import Session, Sessions
 from armnesia.service.pages.templating import is_part, rendered
 from armnesia.service.problems import KINDS, Problem, problem_of
 from armnesia.service.running import service_of
 from armnesia.service.structured_log import described
+from armnesia.service.tokens import TOKEN
 from armnesia.vault import Role, Token
 
 COOKIE = "armnesia_session"
 SIGN_IN = "/page/sign-in"
 FORM_BYTES = 1_000_000
 """The largest form. What is larger would be written to a temporary file, and a form may name people."""
-TOKEN_FORM_BYTES = 4_000
-"""The largest form of somebody who has not signed in."""
 _ROLE, _VISITOR, _FORM = "x-role", "armnesia.visitor", "armnesia.form"
 _NO_FORM = "The form could not be read; nothing was changed."
 _SENTENCES = {
     "forbidden": "The role of your token does not allow this; ask for a token of the role operator.",
-    "too-many-requests": "Too many requests came from your token just now; wait a moment and try again.",
     "not-found": "There is no such page.",
     "body-too-large": "The form is larger than this page takes; nothing was changed.",
 }
@@ -133,13 +129,13 @@ def _to_sign_in(request: Request, had_session: bool) -> Response:
     return RedirectResponse(where, 303)
 
 
-async def form_of(request: Request, most: int = FORM_BYTES) -> FormData:
-    """The form that was sent, of so many bytes at most; read once, and never to a file."""
+async def form_of(request: Request) -> FormData:
+    """The form that was sent; read once, and never to a file."""
     if _FORM not in request.scope:
-        limit_body(request.scope, most)
-        await request.body()
+        if len(await request.body()) > FORM_BYTES:
+            raise Problem("body-too-large")
         try:
-            request.scope[_FORM] = await request.form(max_files=1, max_fields=50, max_part_size=most)
+            request.scope[_FORM] = await request.form(max_files=1, max_fields=50, max_part_size=FORM_BYTES)
         except (ValueError, LookupError):  # in an encoding that is none
             raise Refusal("invalid-request", _NO_FORM, 400) from None
     form: FormData = request.scope[_FORM]

@@ -9,13 +9,11 @@ from hmac import compare_digest
 
 from armnesia.core.randomness import secret_bytes
 from armnesia.service.pages.work import Job, Prepared, Shelf
-from armnesia.service.tokens import Bucket
 
 LIFETIME, IDLE = 8 * 3600.0, 30 * 60.0
 """After so many seconds a session ends: in all, and since its last request."""
 _MOST, _MOST_OF_ONE_TOKEN = 1_000, 20
 _MOST_PREPARED, _MOST_JOBS = 5, 20
-_TRIES, _TRIES_PER_SECOND, _MOST_ADDRESSES = 10, 0.1, 10_000
 
 
 @dataclass
@@ -92,34 +90,3 @@ class Sessions:
 
 def _digest(id_: str) -> bytes:
     return hashlib.sha256(id_.encode("utf-8", "replace")).digest()
-
-
-class SignInLimits:
-    """How often an address may try tokens that are not accepted."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
-
-    def begin(self, address: str) -> int:
-        """Note a try, also one whose token was not received yet; 0, or after how many seconds to come back.
-
-        >>> limits = SignInLimits(now=lambda: 0.0)
-        >>> [limits.begin("127.0.0.1") for _ in range(11)] == [0] * 10 + [10], limits.begin("127.0.0.2")
-        (True, 0)
-        >>> limits.take_back("127.0.0.1")
-        >>> limits.begin("127.0.0.1"), limits.begin("127.0.0.1")
-        (0, 10)
-        """
-        now = self._now()
-        bucket = self._buckets.setdefault(address, Bucket(_TRIES_PER_SECOND, _TRIES, _TRIES, now))
-        self._buckets.move_to_end(address)
-        while len(self._buckets) > _MOST_ADDRESSES:
-            self._buckets.popitem(last=False)
-        return bucket.take(now)
-
-    def take_back(self, address: str) -> None:
-        """Note that a try does not count: its token was accepted, or could not be looked up."""
-        bucket = self._buckets.get(address)
-        if bucket is not None:
-            bucket.level += 1

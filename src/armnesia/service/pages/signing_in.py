@@ -3,11 +3,9 @@
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from armnesia.service.newcomers import TOKEN
 from armnesia.service.pages.routing import (
     COOKIE,
     SIGN_IN,
-    TOKEN_FORM_BYTES,
     PageRoute,
     Signed,
     check_origin,
@@ -16,10 +14,11 @@ from armnesia.service.pages.routing import (
     form_of,
     needs,
 )
-from armnesia.service.pages.sessions import LIFETIME, Sessions, SignInLimits
+from armnesia.service.pages.sessions import LIFETIME, Sessions
 from armnesia.service.pages.templating import rendered
 from armnesia.service.problems import Problem
 from armnesia.service.running import service_of
+from armnesia.service.tokens import TOKEN
 from armnesia.vault import Role
 from armnesia.vault.tokens import token_digest
 
@@ -52,23 +51,14 @@ async def show_sign_in(request: Request, ended: bool = False) -> Response:
 async def sign_in(request: Request) -> Response:
     """Begin a session, if the token is accepted."""
     check_origin(request)
-    limits: SignInLimits = request.app.state.sign_ins
-    address = request.client.host if request.client else ""
-    wait = limits.begin(address)  # before the form is read: many may be sent at once
-    if wait:
-        error = f"Too many tokens were not accepted; try again in {wait} seconds."
-        values = {"ended": False, "error": error}
-        return rendered(request, "sign_in.html", values, status=429, headers={"Retry-After": str(wait)})
-    digest = token_digest(field(await form_of(request, TOKEN_FORM_BYTES), "token"))
+    digest = token_digest(field(await form_of(request), "token"))
     try:
         request.scope[TOKEN] = await service_of(request).guard.check_digest(digest)
     except Problem as problem:
         if problem.kind != "unauthorized":
-            limits.take_back(address)
             raise
         request.scope["armnesia.problem"] = {"problem": problem.kind}
         return rendered(request, "sign_in.html", {"ended": False, "error": _NOT_ACCEPTED}, status=401)
-    limits.take_back(address)
     sessions: Sessions = request.app.state.sessions
     sessions.end(request.cookies.get(COOKIE, ""))
     response = RedirectResponse(_FIRST, 303)
@@ -77,7 +67,7 @@ async def sign_in(request: Request) -> Response:
         sessions.begin(digest),
         max_age=int(LIFETIME),
         path="/page",
-        secure=request.app.state.secure_cookies or request.url.scheme == "https",
+        secure=request.app.state.secure_cookies,
         httponly=True,
         samesite="strict",
     )

@@ -6,14 +6,14 @@ Names are here, and in no address: an address has the random number under which 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault import ForgetRequest
 
 _Kept = TypeVar("_Kept")
 Kind = Literal["users", "records"]
-Stage = Literal["waiting", "certificates", "unopened", "done", "refused", "unknown", "unfinished"]
+Stage = Literal["waiting", "done", "refused", "unknown"]
 _NOUNS: Mapping[Kind, tuple[str, str]] = {"users": ("person", "people"), "records": ("record", "records")}
 
 
@@ -69,19 +69,10 @@ class Prepared:
         one, many = _NOUNS[self.kind]
         return f"1 {one}" if len(self.names) == 1 else f"{len(self.names):,} {many}"
 
-    def to_request(self) -> ForgetRequest:
-        """The request to the vault, by the vault's own method and budget."""
+    def to_request(self, by: str) -> ForgetRequest:
+        """The request to the vault, by the vault's own method and budget; `by` is who confirms it."""
         named: dict[str, Any] = {self.kind: list(self.names)}
-        return ForgetRequest(**named, exactly=self.exactly)
-
-
-class OpenedFor(NamedTuple):
-    """A name, the ledger entry that answered it, and what opens the certificate of that entry for it."""
-
-    name: str
-    sequence: int
-    opening: Mapping[str, Any]
-    held: bool
+        return ForgetRequest(**named, exactly=self.exactly, by=by)
 
 
 @dataclass
@@ -90,36 +81,22 @@ class Job:
 
     words: str
     kind: Kind
-    named: int
     begun: str
     names: tuple[str, ...] = field(repr=False)
-    """Kept until their certificates are opened."""
+    """By which its certificates are made when they are asked for; none if it was refused."""
     stage: Stage = "waiting"
-    """Unopened: it is forgotten, and the certificates are still to be opened. Unknown: the vault knows.
-    Unfinished: it is forgotten, and the same request gets the certificates later."""
-    result: Mapping[str, Any] | None = None
-    """What the vault answered, without the certificate."""
-    certificates: list[OpenedFor] = field(default_factory=list, repr=False)
+    """Unknown: whether it was answered, the ledger says."""
+    result: Mapping[str, Any] | None = field(default=None, repr=False)
+    """What the vault answered."""
     refusal: str = ""
 
     @property
     def is_over(self) -> bool:
         """Whether nothing is being done."""
-        return self.stage not in ("waiting", "certificates")
+        return self.stage != "waiting"
 
     @property
     def changed_first(self) -> list[Mapping[str, Any]]:
         """The decisions that the request touched, those that serve another arm now first."""
         touched = (self.result or {}).get("decisions", [])
         return sorted(touched, key=lambda each: each["served"] == each["served_before"])
-
-    @property
-    def percent(self) -> int:
-        """How far it is: deleting is the first half, and the certificates are the second.
-
-        >>> Job("1 person", "users", 1, "2026-11-16T10:00:00Z", ("ann",)).percent
-        5
-        """
-        if self.stage == "waiting":
-            return 5
-        return 100 if self.is_over else 50 + 50 * len(self.certificates) // max(self.named, 1)

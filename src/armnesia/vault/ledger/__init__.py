@@ -1,1 +1,1 @@
-"""The append-only ledger, its pinned head, and the certificates that contain its entries."""
+"""The append-only ledger as others build them, its journal, and the certificates of its entries."""

@@ -1,75 +1,100 @@
-"""The certificates of many people at once."""
+"""The certificates of people, and files of many of them."""
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.files import check_new_folder
 from armnesia.core.messages import counted
 from armnesia.core.spreadsheets import as_text
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate
-from armnesia.vault.results.upkeep import SavedCertificates
-from armnesia.vault.state.certificates import answer_to, certificate_of_entry, open_certificate, read_tree
+from armnesia.vault.results import SavedCertificates
+from armnesia.vault.state.certificates import Certificates
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.suppression import RequestHistory
+from armnesia.vault.state.suppression import History
+from armnesia.vault.storage import tables
 
 
-def answering_entry(connection: VaultConnection, target: ErasureTarget) -> int | None:
-    """The ledger entry by which a request was answered; None if it was not, or somebody was readmitted."""
+def certificate_of_name(
+    connection: VaultConnection,
+    users: Iterable[Any] | None = None,
+    records: Iterable[Any] | None = None,
+    *,
+    entry: int | None = None,
+) -> Certificate:
+    """The certificate of one name: of its last request, or of that of an entry; it names nobody else."""
+    target = ErasureTarget.of(users, records)
+    if len(target.names) != 1:
+        raise InvalidInputError(
+            "a certificate is of one person or record; those of many are written to a folder (--out-folder)"
+        )
     with connection.reading() as transaction:
         target = target.normalised(transaction.state.configuration.user_type)
-        history = RequestHistory.read(transaction, target)
-    return int(history.rows.request[history.request][1]) if history.answered_before else None
+        number = entry or History.read(transaction, target).entry(target.names[0])
+        if number is None:
+            raise VaultError("there is no certificate: nobody was forgotten here by this name")
+        return Certificates(transaction).of(target, number)
+
+
+def certificate_of_entry(connection: VaultConnection, entry: int) -> Certificate:
+    """The certificate of the request of an entry, which names nobody."""
+    with connection.reading() as transaction:
+        return Certificates(transaction).of_entry(entry)
 
 
 def certificates_of_each(
-    connection: VaultConnection, target: ErasureTarget
+    connection: VaultConnection,
+    users: Iterable[Any] | None = None,
+    records: Iterable[Any] | None = None,
 ) -> Iterator[tuple[str, Certificate | None]]:
-    """Each name of a request with its own certificate, opened for it alone; None if there is none."""
+    """Each name with the certificate of its last request; None if it was never in one."""
+    target = ErasureTarget.of(users, records)
     with connection.reading() as transaction:
-        normalised = target.normalised(transaction.state.configuration.user_type)
-        answers = [(one, answer_to(transaction, one)) for one in normalised.one_by_one()]
-    entry: int | None = None
-    for one, answer in answers:
-        sequence, opening = answer or (0, None)
-        if opening is None:
-            yield one.names[0], None
-            continue
-        if sequence != entry:  # most names were in the same request
-            entry, certificate = sequence, certificate_of_entry(connection, sequence)
-            with connection.reading() as transaction:
-                tree = read_tree(transaction, sequence, opening)
-        yield one.names[0], open_certificate(certificate, connection, one, opening, tree)
+        target = target.normalised(transaction.state.configuration.user_type)
+        history, certificates = History.read(transaction, target), Certificates(transaction)
+        for one in target.one_by_one():
+            (name,) = one.names
+            number = history.entry(name)
+            yield name, None if number is None else certificates.of(one, number)
+
+
+def entries_of_case(connection: VaultConnection, case: str) -> list[int]:
+    """The entries of the requests with this case."""
+    with connection.reading() as transaction:
+        return tables.entries_of_case(transaction.session, transaction.keyring.case_digest(case))
 
 
 def save_certificates(
-    connection: VaultConnection, target: ErasureTarget, folder: str | Path
+    connection: VaultConnection,
+    folder: str | Path,
+    users: Iterable[Any] | None = None,
+    records: Iterable[Any] | None = None,
 ) -> SavedCertificates:
-    """Write numbered files, whose names tell nobody whose they are, and an index for the owner only."""
+    """Write the certificate of each name to a new folder that its owner can read.
+
+    The files are numbered; `index.csv` in the folder says whose they are, and must not be handed out.
+    """
     folder = Path(folder)
     check_new_folder(folder)
-    certificates = certificates_of_each(connection, target)
-    rows: list[list[Any]] = [["file", "name", "entry", "erasure", "held"]]
-    written = pending = 0
-    index = folder / "index.csv"
+    rows: list[list[Any]] = [["file", "name", "entry", "outcome"]]
+    written, index = 0, folder / "index.csv"
     try:
-        for name, certificate in certificates:
+        for name, certificate in certificates_of_each(connection, users, records):
             if len(rows) == 1:  # the names were looked up: none of them is refused
                 private_files.make_folder(folder)
-            if certificate is None:
-                rows.append(["", as_text(str(name)), "", "", ""])
+            if certificate is None or certificate.person is None:
+                rows.append(["", as_text(str(name)), "", ""])
                 continue
-            file = f"certificate-{written + 1:06}.json"  # so that a list of the files is in order
-            certificate.save(folder / file)
             written += 1
-            pending += certificate.erasure == "pending"
-            held = "yes" if certificate.held else "no"
-            rows.append([file, as_text(str(name)), certificate.body["sequence"], certificate.erasure, held])
+            file = f"certificate-{written:06}.json"  # so that a list of the files is in order
+            private_files.write(folder / file, certificate.to_json())
+            outcome = certificate.person.outcome
+            rows.append([file, as_text(str(name)), certificate.entry.number, outcome])
         text = io.StringIO()
         csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
         private_files.write(index, text.getvalue())
@@ -80,4 +105,4 @@ def save_certificates(
             f"{error}; {counted(written, 'certificate is', 'certificates are')} written to {folder}, without"
             " the index that says whose they are: remove the folder, and run the same command again"
         ) from None
-    return SavedCertificates(folder, index, written, pending, len(rows) - 1 - written)
+    return SavedCertificates(folder, index, written, len(rows) - 1 - written)

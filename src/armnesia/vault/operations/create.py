@@ -1,56 +1,59 @@
-"""Creating a vault: its tables, its keys and its first ledger entry, or nothing at all."""
+"""Creating a vault: its tables, its keys, its journal and its first ledger entry, or nothing at all."""
 
+import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.messages import without_unchanged
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
+from armnesia.core.identifiers import UserType
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.ledger import GENESIS, Entry
-from armnesia.vault.ledger.public_keys import PREDECESSORS, SIGNED_BY_PREDECESSOR
-from armnesia.vault.state.connection import VaultConnection, keys_path_of, pinned_head_of
-from armnesia.vault.state.decision_table import decided, declared_keys, empty_decisions, with_tree
-from armnesia.vault.state.decision_tree import build_tree
-from armnesia.vault.state.inheritance import Inheritance, warn_of_retired_arms
-from armnesia.vault.state.new_vault import creating_vault, refuse_existing_vault
-from armnesia.vault.state.pending_erasure import complete_erasure
-from armnesia.vault.state.record_modes import records_of
-from armnesia.vault.state.sealed_state import State, store_statements
-from armnesia.vault.state.table_digests import TableDigests
-from armnesia.vault.state.transaction import CODE
+from armnesia.vault.ledger.journal import Journal
+from armnesia.vault.ledger.witness import Witness
+from armnesia.vault.state.connection import journal_of, keys_path_of, records_of, witness_of
+from armnesia.vault.state.decision_table import declared_keys, empty_decisions
+from armnesia.vault.state.decisions import decided
+from armnesia.vault.state.records import Records
+from armnesia.vault.state.replay import Replayed
+from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Statement
+from armnesia.vault.storage.database import Database, Row
+from armnesia.vault.storage.opening import open_database
+
+Place: TypeAlias = tuple[Database, Keyring, Path, Journal, Records, Witness]
+"""What a connection to a vault is made of."""
 
 
 def create_vault(
     url: str,
-    configuration: Configuration,
+    configuration: Configuration | None = None,
     keys: str | Path | None = None,
     *,
     timeout: float = 30.0,
-    predecessor: VaultConnection | None = None,
+    forgotten_from: str | Path | None = None,
     decisions: Iterable[Mapping[str, Any]] | None = None,
-) -> VaultConnection:
+) -> Place:
     """Create a vault and its keys; a failure before its commit leaves no file behind.
 
-    With `predecessor` it succeeds that vault: whoever is forgotten there stays out of it. The ledger of the
-    old vault names the successor first, in a transaction of its own, so that there is none that it does not
-    know. Then the successor is made while the old vault is locked, so that nobody is forgotten there
-    unnoticed. With `decisions`, it has these and no others.
+    With `forgotten_from`, the journal of another vault, whoever is forgotten there stays out of this one.
+    With `decisions`, it has these and no others.
 
     >>> create_vault("sqlite:///no-such-folder/vault.db", Configuration(actions=("A", "B")))
     Traceback (most recent call last):
     armnesia.core.errors.VaultError: the file 'no-such-folder/vault.db' cannot be made: No such file
     or directory
     """
+    if not isinstance(configuration, Configuration | None):
+        raise InvalidInputError(
+            f"configuration must be a Configuration; got a {type(configuration).__name__}"
+        )
+    configuration = configuration or Configuration(actions=None)
     if "" in (configuration.actions or ()):
         raise InvalidInputError("an action must have a name; got an empty one")
     declared: list[tuple[str, ...]] = []
@@ -58,40 +61,12 @@ def create_vault(
         declared = declared_keys(configuration, decisions)
         configuration = configuration.with_declared_decisions(len(declared))
     path, vault = keys_path_of(url, keys), str(uuid.UUID(bytes=secret_bytes(16), version=4))
-    create = partial(_create, url, path, timeout=timeout, declared=declared)
-    if predecessor is None:
-        keyring = Keyring.create(vault)
-        entry = _first_entry(configuration, keyring, digest_key_check=keyring.digest_check(1))
-        return create(configuration, keyring, entry, [])
-    refuse_existing_vault(url, path, timeout=timeout)  # before the old vault names one that cannot be made
-    complete_erasure(predecessor)
-    with predecessor.writing() as transaction:
-        before = transaction.state
-        Inheritance.of(predecessor, transaction).configuration(configuration)  # or it is refused
-        warn_of_retired_arms(before.configuration, configuration)
-        transaction.append("succeeded", successor=vault)
-        transaction.store(replace(before, configuration=before.configuration.with_successor(vault)))
-    with _saying_what_is_left(vault), predecessor.writing() as transaction:
-        inherited = Inheritance.of(predecessor, transaction)
-        configuration = inherited.configuration(configuration)
-        keyring = inherited.keyring.successor(vault)
-        entry = _first_entry_of_successor(configuration, keyring, inherited)
-        return create(configuration, keyring, entry, list(inherited.rows(keyring)))
-
-
-@contextmanager
-def _saying_what_is_left(vault: str) -> Iterator[None]:
-    """Say, where a successor cannot be made, that the ledger of the old vault has its entry."""
-    try:
-        yield
-    except VaultError as error:
-        text = without_unchanged(str(error))
-        error.args = (
-            f"{text}; the ledger of the old vault has an entry for the successor {vault}, which may not have"
-            " been made: the entry does no harm; if there is no vault at the new place, run armnesia init"
-            " again",
-        )
-        raise
+    keyring, suppressed = Keyring.create(vault), list[Row]()
+    if forgotten_from is not None:
+        forgotten = _Forgotten.read(Path(forgotten_from))
+        configuration = forgotten.named_as_there(configuration)
+        keyring, suppressed = forgotten.keyring.of_another_vault(vault), forgotten.rows
+    return _create(url, path, configuration, keyring, suppressed, declared, timeout=timeout)
 
 
 def _create(
@@ -99,63 +74,108 @@ def _create(
     path: Path,
     configuration: Configuration,
     keyring: Keyring,
-    entry: Entry,
     suppressed: list[Row],
+    declared: list[tuple[str, ...]],
     *,
     timeout: float,
-    declared: list[tuple[str, ...]],
-) -> VaultConnection:
-    """Create a vault with this first entry, this suppression list and these decisions."""
-    digests = TableDigests().update(keyring, "suppressed", suppressed)
-    state = State.initial(
-        keyring.vault, configuration, entry.head, digest_key=keyring.digest_version, digests=digests
-    )
-    decisions, state = _with_decisions(state, keyring, declared)
-    statements, _, state = store_statements(None, state, state.digests, entry.head, keyring)
+) -> Place:
+    """Create a vault with this suppression list and these decisions."""
+    journal = journal_of(path)
+    _refuse_existing(url, path, journal, timeout=timeout)
     records = records_of(configuration.mode, keyed=bool(configuration.by))
-    with creating_vault(url, path, keyring, records.layout, timeout=timeout) as (database, session):
-        tables.replace_table(session, "suppressed", suppressed)
-        to_ledger = tables.insert_entry(entry.sequence, entry.text, entry.hash)
-        session.execute_together([to_ledger, *decisions, *statements])
-    pinned_head = pinned_head_of(path.absolute())
-    pinned_head.write(state.head, committed=True)
-    return VaultConnection(database, keyring, path.absolute(), pinned_head, records)
+    database = open_database(url, create=True, timeout=timeout)
+    with ExitStack() as undo:
+        undo.callback(database.discard)
+        if database.has_vault():
+            raise VaultError(f"there is already a vault at {database.location!r}")
+        keyring.save(path)
+        undo.callback(path.unlink)
+        with database.writing() as session:
+            tables.create_tables(session, records.layout)
+            state = State(vault=keyring.vault, configuration=configuration)
+            transaction = Transaction(session, keyring, state, is_new=True)
+            transaction.append("init", configuration=configuration, digest_key=keyring.digest_check)
+            check_sums = transaction.put_suppressed([], suppressed, state.check_sums)
+            if (stream := empty_stream(configuration)) is not None:
+                state = state.with_stream(stream)
+            state = state.changed(check_sums=check_sums)
+            if declared:
+                new = decided(empty_decisions(state, dict(enumerate(declared, 1))), configuration)
+                rows = [decision.row for decision in new]
+                transaction.add(*map(tables.put_decision, rows))
+                check_sums = check_sums.update(keyring, "decision", rows)
+                state = state.changed(n_decisions=len(rows), check_sums=check_sums)
+            transaction.store(state)
+            journal.create(transaction.line)
+            undo.callback(journal.path.unlink)
+        witness_of(path).name("")  # of a vault that was here before
+        undo.pop_all()  # from here on there is a vault, and it needs its keys
+    return database, keyring, path, journal, records, witness_of(path)
 
 
-def _with_decisions(
-    state: State, keyring: Keyring, keys: list[tuple[str, ...]]
-) -> tuple[list[Statement], State]:
-    """What stores decisions without records and the tree over them, and the state with these decisions."""
-    if not keys:
-        return [], state
-    new = decided(empty_decisions(state, dict(enumerate(keys, 1))), state.configuration)
-    rows = [decision.row(keyring) for decision in new]
-    tree, nodes = build_tree(rows, keyring)
-    stored = [tables.put_decision(row) for row in rows]
-    return [*stored, *(tables.put_node(*node) for node in nodes.items())], with_tree(state, tree)
+@dataclass(frozen=True)
+class _Forgotten:
+    """Whoever is forgotten in another vault, without any name: the new one has the same digest key.
+
+    So they stay out in every spelling that is theirs in the old vault. Who was readmitted may come in.
+    """
+
+    keyring: Keyring
+    user_type: UserType | None
+    rows: list[Row]
+
+    @classmethod
+    def read(cls, path: Path) -> "_Forgotten":
+        """Read a journal, and the keys beside it."""
+        journal = Journal(path)
+        vault = journal.last().vault
+        keys = path.with_name(path.name.removesuffix(".journal"))
+        if not path.name.endswith(".journal") or not keys.is_file():
+            raise VaultError(
+                f"the keys of the vault of {path} must be beside it, in {keys.name}: without them nobody"
+                " could be recognised"
+            )
+        keyring, replayed = Keyring.read(keys), Replayed.of_journal(journal.lines(), vault)
+        refuse_first(replayed.problems, "the journal cannot be used: {}")
+        refuse_first(replayed.key_problems(keyring), "the journal cannot be used: {}")
+        rows = [(own, kind, 1, None) for own, kind, _, ended in replayed.suppressed.values() if ended is None]
+        return cls(keyring, replayed.configuration.user_type, rows)
+
+    def named_as_there(self, configuration: Configuration) -> Configuration:
+        """The configuration with the old vault's user type; refuse another, whose spellings differ."""
+        if self.user_type is None:
+            return configuration
+        if configuration.user_type not in (None, self.user_type):
+            raise VaultError(
+                f"people are named as {self.user_type} in the old vault, and in another type forgotten people"
+                f" could come in under another spelling; user_type must be {self.user_type}, or not be given;"
+                f" got {configuration.user_type}"
+            )
+        return configuration.with_user_type(self.user_type)
 
 
-def _first_entry(configuration: Configuration, keyring: Keyring, **facts: Any) -> Entry:
-    """The first entry of the ledger."""
-    return Entry.next_after(
-        0,
-        GENESIS,
-        vault=keyring.vault,
-        kind="init",
-        time=utc_now(),
-        code=CODE,
-        configuration=configuration.to_dict(),
-        public_key=keyring.public_key(),
-        **facts,
-    )
+def _refuse_existing(url: str, path: Path, journal: Journal, *, timeout: float) -> None:
+    """Refuse a place where the keys or the journal of another vault are."""
+    if path.exists():
+        if (location := _vault_at(url, timeout)) is not None:
+            raise VaultError(
+                f"there is already a vault at {location!r}, and there are keys at {str(path)!r} already: a"
+                " vault is created once; another one needs an address of its own"
+            )
+        raise VaultError(
+            f"there are keys at {str(path)!r} already: a vault is created once; if they are those of another"
+            " vault, name a new file with --keys; if an init was interrupted, remove them and what else it"
+            " has made"
+        )
+    if os.path.lexists(journal.path):
+        raise VaultError(
+            f"there is a journal at {str(journal.path)!r}, of a vault whose keys are not there: bring the"
+            " keys back, or move the file away if that vault is gone"
+        )
 
 
-def _first_entry_of_successor(
-    configuration: Configuration, keyring: Keyring, inherited: Inheritance
-) -> Entry:
-    """The first entry of the ledger, which names the old vault and its head, and is signed with its key."""
-    checks = [keyring.digest_check(number + 1) for number in range(keyring.digest_version)]
-    predecessors = [keys.to_dict() for keys in inherited.predecessors]
-    entry = _first_entry(configuration, keyring, digest_key_checks=checks, **{PREDECESSORS: predecessors})
-    signature = inherited.keyring.sign(entry.text.encode())
-    return Entry({**entry.fields, SIGNED_BY_PREDECESSOR: signature.hex()})
+def _vault_at(url: str, timeout: float) -> str | None:
+    """Where a vault is at this address; None if there is none, or if nobody can tell."""
+    with suppress(VaultError), closing(open_database(url, timeout=timeout)) as database:
+        return database.location if database.has_vault() else None
+    return None

@@ -5,45 +5,38 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import listed
-from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
-from armnesia.vault.results.served import Served, ServedDecisions
+from armnesia.vault.results import Served, ServedDecisions
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decision_table import (
-    find_decision,
-    key_dict,
-    read_all_decisions,
-    read_decisions,
-    stacked,
-)
-from armnesia.vault.state.decisions import DEFAULT
+from armnesia.vault.state.decision_table import find_decision, read_decisions
+from armnesia.vault.state.decisions import key_dict, stacked
 
 
-def decide(connection: VaultConnection, where: Mapping[str, Any] | None = None) -> Served:
-    """The served arm, which is known without the statistics; `where` is the key of a decision."""
-    if where is not None:
-        return _decide_where(connection, where)
-    head_before = connection.expected_head()
-    with connection.database.reading() as session:
-        stored = connection.read_checked(session, head_before)
-    decision, configuration = stored.decision, Configuration.from_text(stored.row.configuration)
-    if configuration.by:
-        names = [column.name for column in configuration.key_columns]
-        raise InvalidInputError(
-            f"the vault has decisions by {listed(names)}: name one of them, as in"
-            f" where={dict.fromkeys(names, '…')!r}, or take all of them"
-        )
-    if decision is None or decision.served is None or configuration.actions is None:
-        return Served(None, DEFAULT, stored.head)
-    return Served(configuration.actions[decision.served], decision.served_by, stored.head)
+def decide(
+    connection: VaultConnection, where: Mapping[str, Any] | None = None, *, statistics: bool = False
+) -> Served:
+    """The served arm, which is known without the statistics; `where` is the key of a decision.
 
-
-def _decide_where(connection: VaultConnection, where: Mapping[str, Any]) -> Served:
+    With `statistics`, for the operator, also how far the best score is ahead of the second best.
+    """
     with connection.reading() as transaction:
-        state, decision = transaction.state, find_decision(transaction, where)
-    action = None if decision.served is None else state.actions[decision.served]
-    key = key_dict(state.configuration.key_columns, decision.key)
-    return Served(action, decision.served_by, state.head, key)
+        state, configuration = transaction.state, transaction.state.configuration
+        if where is None and configuration.by:
+            names = [column.name for column in configuration.key_columns]
+            raise InvalidInputError(
+                f"the vault has decisions by {listed(names)}: name one of them, as in"
+                f" where={dict.fromkeys(names, '…')!r}, or take all of them"
+            )
+        decision = state.decision if where is None else find_decision(transaction, where)
+    if decision is None:
+        return Served(None, state.served_by, state.head)
+    return Served(
+        action=None if decision.served is None else state.actions[decision.served],
+        by=decision.served_by,
+        head=state.head,
+        key=key_dict(configuration.key_columns, decision.key) if configuration.by else None,
+        stream=stacked([decision], configuration) if statistics else None,
+    )
 
 
 def decide_signed(connection: VaultConnection) -> SignedDecisions:
@@ -69,18 +62,13 @@ def decide_all(
         raise InvalidInputError(f"after and limit must be 0 or more; got {after} and {limit}")
     with connection.reading() as transaction:
         state, configuration = transaction.state, transaction.state.configuration
-        total = state.n_decisions if configuration.by else int(state.decision is not None)
+        total = state.n_decisions
         last = total if limit is None else min(total, after + limit)
-        if not configuration.by:
-            decisions = [] if state.decision is None else [state.decision][after:last]
-        elif after or last < total:
-            decisions = read_decisions(transaction, range(after + 1, last + 1))
-        else:
-            decisions = read_all_decisions(transaction.session, state, transaction.keyring)
-    columns = configuration.key_columns
+        numbers = None if after == 0 and last == total else range(after + 1, last + 1)
+        decisions = read_decisions(transaction, numbers) if after < last else []
     return ServedDecisions(
         by=configuration.by,
-        keys=tuple(key_dict(columns, each.key) for each in decisions),
+        keys=tuple(key_dict(configuration.key_columns, each.key) for each in decisions),
         actions=tuple(None if each.served is None else state.actions[each.served] for each in decisions),
         chosen_by=tuple(each.served_by for each in decisions),
         head=state.head,

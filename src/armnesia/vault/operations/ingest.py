@@ -3,12 +3,12 @@
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal, TypeAlias
 
 from armnesia.core.errors import (
+    Fault,
     InvalidInputError,
     InvalidLogError,
     UndeclaredActionError,
@@ -18,29 +18,28 @@ from armnesia.core.errors import (
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.core.progress import Progress
-from armnesia.logs import IF_PRESENT, Source, open_source, refusals, warn_of_experiments, warn_of_propensities
-from armnesia.logs.columns import likely_user_columns
+from armnesia.logs import IF_PRESENT, Source, open_source, warn_of_propensities
+from armnesia.logs.columns import IfPresent, likely_user_columns
 from armnesia.logs.conditions import Where
 from armnesia.logs.counting import actions_of, check_tallies
-from armnesia.logs.statements import Reading, Tally, Wrong
+from armnesia.logs.refusals import empty_log, refused
+from armnesia.logs.statements import Reading, Tally
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.results.ingested import Ingested
+from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decision_table import check_number
-from armnesia.vault.state.first_source import user_type_for
-from armnesia.vault.state.incoming_rows import Rows, read_rows
-from armnesia.vault.state.inheritance import warn_of_successors
-from armnesia.vault.state.managed_records import ManagedRecords
-from armnesia.vault.state.owner_tallies import IdIndexCheck
-from armnesia.vault.state.record_comparison import RecordComparison
+from armnesia.vault.state.decision_table import read_decisions
+from armnesia.vault.state.decisions import decided
+from armnesia.vault.state.incoming_rows import read_rows
 from armnesia.vault.state.record_loader import RecordLoader
-from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import (
     known_columns,
     refuse_other_columns,
     refuse_other_ids,
     saved_columns,
+    user_type_for,
+    with_actions,
+    with_user_type,
 )
 from armnesia.vault.state.source_remarks import SourceRemarks
 from armnesia.vault.storage import tables
@@ -56,7 +55,7 @@ _MOST_UNDECLARED = 100
 """Actions that a first ingest may fix; a column with more values rather holds people, times or prices."""
 
 
-def open_named(
+def _opened(
     connection: VaultConnection,
     source: Any,
     named: Mapping[str, Any],
@@ -96,97 +95,170 @@ def _refuse_own_file(connection: VaultConnection, source: str) -> None:
 
 def ingest(
     connection: VaultConnection,
-    source: Source,
+    source: Any,
     *,
-    users: UserColumn = "named",
+    action: str | None = None,
+    reward: str | None = None,
+    user: str | IfPresent | None = IF_PRESENT,
+    id: str | None = None,  # noqa: A002 (the usual name)
+    table: str | None = None,
+    where: Where | None = None,
+    delimiter: str | None = None,
+    no_user: bool = False,
     other_columns: bool = False,
     other_ids: bool = False,
-    replaces: bool = False,
+    replace: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Ingested:
-    """Add the rows of a source, all in one transaction; an ingest that fails leaves nothing.
+    """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
-    A source without a user column is refused, unless `users` states that its rows belong to none. Once people
-    were forgotten, so is one whose user column was not named, because it could bring their rows back
-    unnoticed, unless the vault has its people from a column of the same name. So is a source with another
-    action or reward column, unless `other_columns` states that it means the same, and a source with ids if
-    earlier ones had none, or the reverse, unless `other_ids` states that its rows are new.
-    With `replaces`, rows come in the place of records that have their id and another action, reward or key.
-    With `dry_run` the rows are read and compared, and nothing is written. An external vault counts the rows
-    that are new at the source.
+    All come in, in one transaction, or none. Columns that are not named are those that all earlier sources
+    had; of the first one these are `action`, `reward` and, if there is one, `user`. For `user`, None stands
+    for no user column. A source without one is refused, unless `no_user` states that the rows belong to no
+    user; once people were forgotten, the column must be named, unless the vault has its people from a column
+    `user`. Actions and rewards come from the same columns as before, unless `other_columns` states that
+    others mean the same. Rows come with ids if earlier ones did, and without if they did not, unless
+    `other_ids` states that none of them is there. With `replace`, rows whose action, reward or key was
+    corrected at the source come in the place of the records with their ids; the ledger says how many. With
+    `dry_run` the same is done without writing. `where` are conditions that rows must satisfy to come in, such
+    as "country = DE".
+
+    An external vault counts the rows that are new at the source, and all sources again if rows that were
+    counted have changed. A copy of a counted file elsewhere counts twice.
     """
+    named = {"action": action, "reward": reward, "user": user, "id": id, "delimiter": delimiter}
+    rows = _opened(connection, source, named, table=table, where=where, other_ids=other_ids, no_user=no_user)
+    return _ingest(
+        connection,
+        rows,
+        users="none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named",
+        other_columns=other_columns,
+        other_ids=other_ids,
+        replaces=replace,
+        dry_run=dry_run,
+        progress=progress,
+    )
+
+
+def _ingest(
+    connection: VaultConnection,
+    source: Source,
+    *,
+    users: UserColumn,
+    other_columns: bool,
+    other_ids: bool,
+    replaces: bool,
+    dry_run: bool,
+    progress: Progress | None,
+) -> Ingested:
+    """Add the rows of a source that is open."""
     if users == "none" and source.columns.user is not None:
         raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
-    records = connection.records
-    stated = _Stated(users, other_columns, other_ids)
-    state = _check_before_reading(connection, source, stated, replaces)
-    configuration = state.configuration
+    if replaces:
+        connection.records.check_corrections(source)
+
+    def check(session: Session) -> None:
+        _refuse_unknown_users(session, source, users)
+        if not other_columns:
+            refuse_other_columns(session, source)
+        # An external vault knows the rows of a source by where they are.
+        if not other_ids and connection.records.layout.holds_rows:
+            refuse_other_ids(session, source)
+
+    with connection.reading() as transaction:
+        check(transaction.session)
+        connection.records.check_source(transaction.session, source)
+        _warn_of_forgotten_records(transaction.session, source)
+    state, configuration = transaction.state, transaction.state.configuration
     user_type = user_type_for(state, source)
     source = source.keyed_by(configuration.key_columns).named_by(user_type or UserType.TEXT)
     warn_of_propensities(source.varying_propensity(), stacklevel=4, by_decision=bool(configuration.by))
-    warn_of_experiments(source.mixes_experiments(), stacklevel=4)
-    if configuration.successors:
-        warn_of_successors(configuration, "rows that come in here do not come in there")
-    before = Ingested(
-        rows=0,
-        added=0,
-        already_there=0,
-        suppressed=0,
+    remarks = SourceRemarks(state, source)
+    with ExitStack() as stack:
+        stack.enter_context(_saying_remedy())
+        if connection.records.layout.holds_rows:
+            reading = stack.enter_context(source.reading())
+            actions = _checked(source, reading, configuration)
+            transaction = stack.enter_context(connection.reading() if dry_run else connection.writing())
+            check(transaction.session)  # others may have written
+            loader = RecordLoader(
+                transaction,
+                connection.records.layout,
+                source,
+                actions,
+                user_type,
+                replaces=replaces,
+                dry_run=dry_run,
+            )
+            for rows in read_rows(reading, source.columns, actions, configuration.reward_range):
+                remarks.read(transaction, rows)
+                loader.add(rows)
+                if progress is not None:
+                    progress(loader.counts["rows"])
+            state, counts, number = loader.store(), loader.counts, loader.n_decisions
+        else:
+            actions = configuration.actions or _new_actions(
+                source, source.tallies(configuration.reward_range)
+            )
+            state, counts, number = _count_at_source(connection, source, actions, user_type, dry_run=dry_run)
+            if progress is not None:
+                progress(counts["rows"])
+    result = Ingested(
+        **counts,
         served=state.served_action,
         head=state.head,
         user_column=source.columns.named().get("user"),
         id_column=source.columns.id,
+        actions_fixed=None if configuration.actions else actions,
         user_type_fixed=user_type if configuration.user_type is None else None,
         dry_run=dry_run,
-        decisions=state.n_decisions if configuration.by else None,
+        decisions=number if configuration.by else None,
     )
-    with _saying_remedy():
-        if not isinstance(records, ManagedRecords):
-            from armnesia.vault.state.source_ingest import SourceIngest  # noqa: PLC0415 (few vaults need it)
-
-            known, reward_range = configuration.actions, configuration.reward_range
-            actions = known or _new_actions(source, source.tallies(reward_range))
-            before = replace(before, actions_fixed=None if known else actions)
-            if configuration.may_erase_at_source:
-                _warn_of_unerasable(source)
-            odd_names: tuple[int | None, int | None] = None, None
-            if before.user_type_fixed is not None:
-                with source.reading() as reading:
-                    odd_names = reading.odd_names()
-            result = _count_at_source(SourceIngest(connection, source, actions, user_type), before)
-            SourceRemarks(state, source, odd_names).warn(result)
-            if progress is not None:
-                progress(result.rows)
-            return result
-        with source.reading() as reading:
-            actions = _checked(source, reading, configuration)
-            before = replace(before, actions_fixed=None if configuration.actions else actions)
-            chunks = read_rows(reading, source.columns, actions, configuration.reward_range)
-            remarks = SourceRemarks(state, source, reading.odd_names())
-            task = _Task(connection, records, source, actions, user_type, stated, remarks, progress, replaces)
-            result = task.compare(chunks, before) if dry_run else task.load(chunks, before)
-    if result.replaced and not dry_run:
-        erased = connection.erase(result.head)
-        result = replace(result, erasure="complete" if erased else "pending")
     remarks.warn(result)
     return result
 
 
-def _checked(source: Source, reading: Reading, configuration: Configuration) -> tuple[Any, ...]:
-    """Count the rows once, and refuse wrong ones, before anything is written; the actions."""
-    found = reading.tallies(configuration.reward_range)
-    actions = configuration.actions or _new_actions(source, found)
-    check_tallies(source, found, actions, configuration.reward_range)
-    if source.columns.id is not None:
-        what = source.described("id")
-        missing = reading.first_wrong("id", Wrong.MISSING, configuration.reward_range)
-        if missing:
-            raise refusals.missing_ids(what, missing)
-        contradicting = reading.contradicting_ids(configuration.reward_range)
-        if contradicting is not None:
-            raise refusals.contradicting_ids(what, contradicting)
-    return actions
+def _count_at_source(
+    connection: VaultConnection,
+    source: Source,
+    actions: tuple[Any, ...],
+    user_type: UserType | None,
+    *,
+    dry_run: bool,
+) -> tuple[State, dict[str, Any], int]:
+    """Count what is new at the source of an external vault: the state, the counts, how many decisions."""
+    from armnesia.vault.state import source_statistics as statistics  # noqa: PLC0415 (few vaults need it)
+    from armnesia.vault.state.external_records import ExternalRecords  # noqa: PLC0415
+
+    assert isinstance(connection.records, ExternalRecords)
+    with connection.reading() if dry_run else connection.writing() as transaction:
+        before = transaction.state
+        if before.configuration.may_erase_at_source:
+            _warn_of_unerasable(source)
+        state = with_user_type(with_actions(before, actions), user_type)
+        update = connection.records.new_rows(transaction, state, source)
+        known = statistics.all_decisions(transaction, state) if update.because else []
+        statistics.refuse_retired_arms(state, update.sums, known)
+        n_before = transaction.count_records() if update.because else 0
+        n_decisions = state.n_decisions + statistics.n_new_decisions(transaction, state, update.sums)
+        if not dry_run:
+            state = statistics.with_update(transaction, state, update)
+            if before.configuration.actions is None:
+                transaction.append("actions", configuration=state.configuration)
+            if state.configuration.user_type != before.configuration.user_type:
+                transaction.append("user_type", configuration=state.configuration)
+            if state != before:
+                transaction.store(state)
+            decided(read_decisions(transaction), state.configuration, warns=True)  # and are the same
+    counts = {
+        "rows": sum(own.n_rows for own in update.counted.values()),
+        "added": update.n_counted - n_before,
+        "already_there": 0,
+        "suppressed": sum(own.n_left_out for own in update.counted.values()),
+        "recounted_because": update.because,
+    }
+    return transaction.state, counts, n_decisions
 
 
 def _warn_of_unerasable(source: Source) -> None:
@@ -195,103 +267,43 @@ def _warn_of_unerasable(source: Source) -> None:
         source.eraser().check()
     except (UnsupportedError, InvalidLogError) as error:
         warnings.warn(
-            f"this vault may erase rows at its sources, but cannot at this one: {error}", stacklevel=4
+            f"this vault may erase rows at its sources, but cannot at this one: {error}", stacklevel=5
         )
 
 
-def _count_at_source(found: Any, result: Ingested) -> Ingested:
-    """Count what is new at a source, and store it unless it is a dry run."""
-    if result.dry_run:
-        _, counted = found.prepare()
-        added, more = found.check(counted)
-        decisions = None if result.decisions is None else result.decisions + more
-    else:
-        counted, added, state = found.run()
-        result = replace(result, served=state.served_action, head=state.head)
-        decisions = state.n_decisions if state.configuration.by else None
-    return replace(
-        result,
-        rows=counted.rows,
-        added=added,
-        suppressed=counted.left_out,
-        decisions=decisions,
-        recounted_because=counted.because,
-    )
+def _checked(source: Source, reading: Reading, configuration: Configuration) -> tuple[Any, ...]:
+    """Count the rows once, and refuse wrong ones, before anything is written; the actions."""
+    reward_range = configuration.reward_range
+    found = reading.tallies(reward_range)
+    actions = configuration.actions or _new_actions(source, found)
+    check_tallies(source, found, actions, reward_range)
+    if source.columns.id is not None:
+        what, rule = source.described("id"), "must name every row"
+        missing = reading.first_wrong("id")
+        if missing:
+            raise refused(what, rule, missing)
+        row = reading.contradicting_id(reward_range)
+        if row is not None:
+            rule = "must give each decision an id of its own"
+            got = f"another row has the id of row {row}, with another action, reward, user or key"
+            raise InvalidLogError(f"{what} {rule}; {got}").at(Fault("id", row, rule))
+    return actions
 
 
-class _Stated(NamedTuple):
-    """What the caller states of a source; see `ingest`."""
-
-    users: UserColumn
-    other_columns: bool
-    other_ids: bool
-
-    def check(self, session: Session, source: Source, records: Records) -> None:
-        """Refuse a source that does not go with what the vault has, unless it is stated that it does."""
-        _refuse_unknown_users(session, source, self.users)
-        _refuse_no_users(source, self.users)
-        if not self.other_columns:
-            refuse_other_columns(session, source)
-        # An external vault knows the rows of a source by where they are.
-        if not self.other_ids and records.layout.holds_rows:
-            refuse_other_ids(session, source)
-
-
-class _Task(NamedTuple):
-    """The rows of one source on their way into a managed vault."""
-
-    connection: VaultConnection
-    records: ManagedRecords
-    source: Source
-    actions: tuple[Any, ...]
-    user_type: UserType | None
-    stated: "_Stated"
-    remarks: SourceRemarks
-    progress: Progress | None
-    replaces: bool
-
-    def load(self, chunks: Iterable[Rows], result: Ingested) -> Ingested:
-        """Add the rows, in one transaction."""
-        connection = self.connection
-        with connection.database.bulk_loading(), connection.writing() as transaction:
-            self.stated.check(transaction.session, self.source, self.records)  # others may have written
-            loader = RecordLoader(
-                transaction,
-                self.records,
-                self.source,
-                self.actions,
-                self.user_type,
-                IdIndexCheck.of(transaction, connection.database.integrity_problems),
-                replaces=self.replaces,
-            )
-            for rows in chunks:
-                self.remarks.read(transaction, rows)
-                loader.check_spelling_of_ids(rows)
-                loader.add(rows)
-                self._report(loader.comparison)
-            state = loader.store()
-        result = replace(_with_counts(result, loader.comparison), served=state.served_action, head=state.head)
-        return replace(result, decisions=state.n_decisions if state.configuration.by else None)
-
-    def compare(self, chunks: Iterable[Rows], result: Ingested) -> Ingested:
-        """Count what an ingest would add, without writing."""
-        with self.connection.reading() as transaction:
-            compared = RecordComparison(transaction, self.records, self.source, replaces=self.replaces)
-            for rows in chunks:
-                self.remarks.read(transaction, rows)
-                compared.check_spelling_of_ids(rows)
-                compared.new_rows(rows)
-                self._report(compared)
-            state = transaction.state
-        if state.configuration.by:
-            number = state.n_decisions + len(compared.new_keys)
-            check_number(state.configuration, number)
-            result = replace(result, decisions=number)
-        return _with_counts(result, compared)
-
-    def _report(self, compared: RecordComparison) -> None:
-        if self.progress is not None:
-            self.progress(compared.n_rows)
+def _new_actions(source: Source, found: Sequence[Tally]) -> tuple[Any, ...]:
+    """The actions of the vault's first source, which become the vault's."""
+    if not found:
+        raise empty_log(source.where)
+    labels = actions_of(source, found)
+    if "" in labels:
+        raise InvalidLogError(f"{source.described('action')} must have no empty labels; got one")
+    if len(labels) > _MOST_UNDECLARED:
+        raise InvalidLogError(
+            f"{source.described('action')} has {len(labels)} different values, which would become the"
+            " vault's public actions permanently; is it the right column? Declare more than"
+            f" {_MOST_UNDECLARED} actions at armnesia init"
+        )
+    return labels
 
 
 @contextmanager
@@ -305,75 +317,33 @@ def _saying_remedy() -> Iterator[None]:
         ).at(*error.faults) from None
 
 
-def _with_counts(result: Ingested, compared: RecordComparison) -> Ingested:
-    return replace(
-        result,
-        rows=compared.n_rows,
-        added=compared.added,
-        already_there=compared.already_there,
-        suppressed=compared.suppressed,
-        replaced=compared.replaced,
-    )
-
-
-def _check_before_reading(
-    connection: VaultConnection, source: Source, stated: _Stated, replaces: bool
-) -> State:
-    """Refuse a source that cannot be ingested, before its rows are read."""
-    if replaces:
-        connection.records.check_corrections(source)
-    with connection.reading() as transaction:
-        stated.check(transaction.session, source, connection.records)
-        unrecognised = source.columns.id is None and tables.suppresses_any(transaction.session, "record")
-        connection.records.check_source(transaction.session, source)
-    if unrecognised:
+def _warn_of_forgotten_records(session: Session, source: Source) -> None:
+    if source.columns.id is None and tables.suppresses_any(session, "record"):
         warnings.warn(
             "single records were forgotten here: without the id column they are not recognised, and come in"
             " again if this source has them",
             stacklevel=4,
         )
-    return transaction.state
 
 
 def _refuse_unknown_users(session: Session, source: Source, users: UserColumn) -> None:
-    """Refuse rows whose user column was not named once people were forgotten: some may be theirs.
+    """Refuse rows without users unless that is stated: they could not get any later.
 
-    A column `user` is taken where the vault has all its people from a column of that name.
+    Once people were forgotten, some rows of a source whose user column was not named may be theirs. A column
+    `user` is taken where the vault has all its people from a column of that name.
     """
-    if users != "unstated" or [source.columns.named().get("user")] == known_columns(session, "user"):
+    column = source.columns.named().get("user")
+    if users == "none" or (users == "named" and column is not None):
         return
-    if tables.suppresses_any(session, "user"):
-        raise VaultError(
-            "people were forgotten here: name the user column (--user-column), so that their rows stay out;"
-            " or, if the rows belong to no user, say so with no_user=True (--no-user)"
-        )
-
-
-def _refuse_no_users(source: Source, users: UserColumn) -> None:
-    """Refuse rows without users unless that is stated: they could not get any later."""
-    if users == "none" or source.columns.user is not None:
+    if column is not None and (
+        [column] == known_columns(session, "user") or not tables.suppresses_any(session, "user")
+    ):
         return
     with source.connection() as connection:
         likely = likely_user_columns(source.scan(connection).columns)
     hint = f" ({listed(likely, 5)} may be it)" if likely else ""
     raise VaultError(
-        "no person's rows could be found later, because no user column was named and the source has no column"
-        f" 'user': name it with user (--user-column){hint}, or, if the rows belong to no user, say so with"
-        " no_user=True (--no-user); nothing was ingested"
+        f"no person's rows could be found later, because no user column was named{hint}: name it with user"
+        " (--user-column), so that those of forgotten people stay out; or, if the rows belong to no user, say"
+        " so with no_user=True (--no-user); nothing was ingested"
     )
-
-
-def _new_actions(source: Source, found: Sequence[Tally]) -> tuple[Any, ...]:
-    """The actions of the vault's first source, which become the vault's."""
-    if not found:
-        raise refusals.empty_log(source.where)
-    labels = actions_of(source, found)
-    if "" in labels:
-        raise InvalidLogError(f"{source.described('action')} must have no empty labels; got one")
-    if len(labels) > _MOST_UNDECLARED:
-        raise InvalidLogError(
-            f"{source.described('action')} has {len(labels)} different values, which would become the"
-            " vault's public actions permanently; is it the right column? Declare more than"
-            f" {_MOST_UNDECLARED} actions at armnesia init"
-        )
-    return labels

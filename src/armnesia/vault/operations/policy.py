@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from armnesia.vault.results.changes import PolicyChange
+from armnesia.vault.results import PolicyChange
 from armnesia.vault.state.connection import VaultConnection
 
 
@@ -14,6 +14,6 @@ def change_policy(connection: VaultConnection, **changes: Any) -> PolicyChange:
         configuration = before.configuration.with_policy(**changes)
         policy, changed = configuration.policy, configuration != before.configuration
         if changed:
-            transaction.append("policy", policy=policy.to_dict())
+            transaction.append("policy", configuration=configuration)
             transaction.store(replace(before, configuration=configuration))
     return PolicyChange(policy, changed, transaction.state.head)

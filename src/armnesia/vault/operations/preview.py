@@ -1,14 +1,15 @@
 """Previewing a request: what it would do, by one method or by several."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.results.forgotten import Preview
+from armnesia.vault.results import Preview
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.refusals import or_refusal, unless_refused
+from armnesia.vault.state.likely_names import refuse_other_spellings
 from armnesia.vault.state.released_request import (
     TouchedDecisions,
     counts_by_action,
@@ -17,15 +18,29 @@ from armnesia.vault.state.released_request import (
     release_within_policy,
     released_elsewhere,
 )
-from armnesia.vault.state.request_options import RequestOptions, ResolvedRequest
-from armnesia.vault.state.similar_names import refuse_similar_names
-from armnesia.vault.state.suppression import RequestHistory
+from armnesia.vault.state.request_options import (
+    RequestOptions,
+    ResolvedRequest,
+    or_refusal,
+    unless_refused,
+)
+from armnesia.vault.state.suppression import History
 from armnesia.vault.state.transaction import Transaction
 
 
-def preview(connection: VaultConnection, target: ErasureTarget, options: RequestOptions) -> Preview:
-    """What the request would do now; nothing is written."""
-    (found,) = preview_methods(connection, target, options, [options])
+def preview(
+    connection: VaultConnection,
+    users: Iterable[Any] | None = None,
+    records: Iterable[Any] | None = None,
+    *,
+    exactly: bool = False,
+    **method: Any,
+) -> Preview:
+    """What `forget` would do, with probabilities; nothing is written. Do not store the result.
+
+    The method is `unlearner`, `unlearner_options`, `epsilon` and `delta` of `forget`, or some of them.
+    """
+    (found,) = preview_methods(connection, users, records, methods=[method], exactly=exactly)
     if isinstance(found, ArmnesiaError):
         raise found
     return found
@@ -33,47 +48,50 @@ def preview(connection: VaultConnection, target: ErasureTarget, options: Request
 
 def preview_methods(
     connection: VaultConnection,
-    target: ErasureTarget,
-    options: RequestOptions,
-    methods: Sequence[RequestOptions],
+    users: Iterable[Any] | None = None,
+    records: Iterable[Any] | None = None,
+    *,
+    methods: Iterable[Mapping[str, Any]],
+    exactly: bool = False,
 ) -> list[Preview | ArmnesiaError]:
-    """What the request would do by each of several methods, or why one is refused.
+    """As `preview`, by several methods; whoever is named is looked up once.
 
-    The people are looked up once, by `options.exactly`.
+    A method that is refused has its error in its place.
     """
-    lookup = connection.records.look_up(connection.reading, target, exactly=options.exactly)
+    target, asked = ErasureTarget.of(users, records), [RequestOptions(**method) for method in methods]
     with connection.reading() as transaction:
         state = transaction.state
-        resolved = [or_refusal(method.resolve, state.configuration) for method in methods]
+        resolved = [or_refusal(each.resolve, state.configuration) for each in asked]
         if all(isinstance(each, ArmnesiaError) for each in resolved):
             return [each for each in resolved if isinstance(each, ArmnesiaError)]
         target = target.normalised(state.configuration.user_type)
-        history = RequestHistory.read(transaction, target)
-        records = connection.records
-        if lookup is not None:
-            lookup = records.current(transaction, target, lookup, exactly=options.exactly)
-        sums = records.find(transaction, target, lookup)
-        held = records.names_held(transaction, target, lookup)
-        if not history.answered_before and not options.exactly:
-            holds = partial(records.keys_held, transaction, target, lookup=lookup)
-            refuse_similar_names(transaction, target, held, history.suppressed, holds)
+        earlier = History.read(transaction, target).forgotten
+        repeated, held_by = len(earlier) == len(target.names), connection.records
+        lookup = held_by.look_up(transaction, target, exactly=exactly)
+        sums = held_by.find(transaction, target, lookup)
+        held = held_by.names_held(transaction, target, lookup)
+        if not repeated and not exactly:
+            others = target.without(earlier)
+            holds = partial(held_by.keys_held, transaction, others, lookup=lookup)
+            refuse_other_spellings(transaction, others, held, holds)
         touched = read_touched_decisions(transaction, sums)
-        some_not_held = not history.answered_before and len(held) < len(target.users)
-        unknown = some_not_held and records.some_without_user(transaction.session, lookup)
+        some_not_held = bool(target.users) and len(held) + len(earlier) < len(target.names)
+        unknown = some_not_held and held_by.some_without_user(transaction.session, lookup)
         keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
-        not_held = tuple(name for name, key in keys if key not in held)
+        not_held = tuple(name for name, key in keys if key not in held and name not in earlier)
         nothing = Preview(
-            repeated=history.answered_before,
+            repeated=repeated,
             named=len(target.names),
             held=len(held),
             unlearner=None,
             counts=counts_by_action(state, None if touched is None else touched.request),
             served_before=state.served_action,
             release=None,
-            not_held=() if history.answered_before else not_held,
+            not_held=not_held,
             decisions=describe_touched(state, touched) if state.configuration.by else None,
             decided_again=0 if state.configuration.by else None,
             may_be_without_user=unknown,
+            forgotten_before=len(earlier),
         )
         if touched is None:
             return [each if isinstance(each, ArmnesiaError) else nothing for each in resolved]

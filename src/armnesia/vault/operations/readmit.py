@@ -1,38 +1,37 @@
 """Readmitting: records of forgotten people may come in again."""
 
-from dataclasses import replace
+from collections.abc import Iterable
+from typing import Any
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.results.forgotten import Readmitted
+from armnesia.vault.ledger.people import READMITTED, RECORD, USER, Mention, People
+from armnesia.vault.results import Readmitted
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.similar_names import similar_forgotten
-from armnesia.vault.state.suppression import RequestHistory
+from armnesia.vault.state.suppression import History
 
 
-def readmit(connection: VaultConnection, target: ErasureTarget, *, erase: bool = False) -> Readmitted:
-    """Let records of these people in again from now on; old ones come back only if a source brings them.
-
-    With `erase` their digests leave the list, and with them those that find the certificate of exactly this
-    request: a backup from before their deletion, if it is ever restored, then brings their old records back.
-    """
+def readmit(
+    connection: VaultConnection,
+    users: Iterable[Any] | None = None,
+    records: Iterable[Any] | None = None,
+) -> Readmitted:
+    """Let records of these people in again from now on; old ones come back only if a source brings them."""
+    target = ErasureTarget.of(users, records)
     with connection.writing() as transaction:
-        before = transaction.state
+        before, keyring = transaction.state, transaction.keyring
         target = target.normalised(before.configuration.user_type)
-        history = RequestHistory.read(transaction, target)
-        named = zip(target.names, history.suppressed, strict=True)
-        missing = [name for name, suppressed in named if not suppressed]
+        history = History.read(transaction, target)
+        missing = len(target.names) - len(history.suppressed)
         if missing:
-            hint = similar_forgotten(transaction, target, missing)
-            verb = "is" if len(missing) == 1 else "are"
-            raise VaultError(
-                f"{len(missing)} of the {len(target.names)} named {verb} not on the suppression list{hint}"
-            )
-        entry = transaction.append("readmit", number=len(target.names), erased=erase)
-        after = history.after_readmitting(entry.sequence, erase=erase)
-        digests, statements = history.rows.apply_changes(after, transaction.keyring, before.digests)
-        transaction.add(*statements)
-        transaction.store(connection.records.readmit(transaction, replace(before, digests=digests)))
-    if erase:
-        connection.database.erase()
-    return Readmitted(len(target.names), erase, entry.head)
+            verb = "is" if missing == 1 else "are"
+            raise VaultError(f"{missing} of the {len(target.names)} named {verb} not on the suppression list")
+        number, role = before.frontier.size + 1, USER if target.users else RECORD
+        people = People.of(keyring, number, [Mention(role, READMITTED, name) for name in target.names])
+        ends = sorted(set(history.suppressed.values()))
+        entry = transaction.append("readmit", people=people.root, ends=ends)
+        rows = history.rows.values(), history.after_readmitting(number)
+        check_sums = transaction.put_suppressed(*rows, before.check_sums)
+        state = before.changed(check_sums=check_sums)
+        transaction.store(connection.records.readmit(transaction, state))
+    return Readmitted(len(target.names), entry.number, transaction.state.head)

@@ -1,257 +1,258 @@
-"""Restoring: everyone who was forgotten since a backup was made is forgotten again before it opens."""
+"""Restoring: the vault is brought in line with its journal.
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+The entries, the suppression list and the commitments come from the journal, configuration and keys from the
+entries, and the statistics are counted again. So an older copy forgets everyone who was forgotten since, and
+what something else has changed is repaired, if that is accepted. Nothing is drawn: the learner decides where
+statistics have changed.
+"""
+
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from armnesia.core.errors import LostSourceError, VaultError, refuse_first
-from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import CertificateDraft
-from armnesia.vault.ledger.certificate_text import CERTIFIED
-from armnesia.vault.ledger.export_file import ExportFile
-from armnesia.vault.ledger.ledger import Entry, Head, check_chain
-from armnesia.vault.ledger.source_claim import dropped_sources
-from armnesia.vault.results.upkeep import Restored
-from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.corrections import replaced_since
-from armnesia.vault.state.counted_sources import read_sources
-from armnesia.vault.state.decision_recount import decisions_to_count
-from armnesia.vault.state.decision_table import decided, put_all_decisions
-from armnesia.vault.state.decisions import VaultDecision
-from armnesia.vault.state.owner_tallies import rebuild_tallies
-from armnesia.vault.state.records import unknown_source
-from armnesia.vault.state.replay import ReplayedState, replace_state
-from armnesia.vault.state.sealed_state import State, empty_stream
-from armnesia.vault.state.source_erasures import read_erasures
+from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
+from armnesia.core.progress import Progress, RowCounter
+from armnesia.vault.keys import private_files
+from armnesia.vault.ledger.entry import Entry
+from armnesia.vault.ledger.journal import Journal, Line
+from armnesia.vault.ledger.merkle import EMPTY_ROOT, Frontier, root_of
+from armnesia.vault.operations.tokens import revoke_tokens
+from armnesia.vault.results import Restored
+from armnesia.vault.state.check_sums import compute_check_sums
+from armnesia.vault.state.connection import VaultConnection, envelope_of, line_after
+from armnesia.vault.state.decision_table import put_all_decisions
+from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision, decided
+from armnesia.vault.state.moved_sources import move_sources
+from armnesia.vault.state.replay import Replayed
+from armnesia.vault.state.sealed_state import State, empty_stream, read_row, state_of
 from armnesia.vault.state.suppression import KINDS, Suppressed
-from armnesia.vault.state.table_digests import compute_digests
+from armnesia.vault.state.transaction import Transaction, people_row
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session, Statement
+from armnesia.vault.storage.database import Session
 
-_AT_ONCE = 500
+_TABLES = ("record", "source", "decision", "subject_request", "token")
+"""The tables that the journal does not have."""
 
 
 def restore(
     connection: VaultConnection,
-    export: ExportFile,
+    journal: str | Path | None = None,
     *,
     as_it_is: bool = False,
     moved: Sequence[tuple[str, str]] = (),
+    without: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> Restored:
-    """Replay on an older copy what `export`, of the same vault, says came after it.
+    """Bring the vault in line with its journal, or with a longer copy of it, and say what was missing.
 
-    The records of everyone forgotten since are deleted, the statistics rolled back exactly, and the ledger,
-    certificates and suppression list brought up to date. If that changes the statistics, the learner decides
-    again from what is left, which is rollback.
-
-    A copy whose rows or state were changed by something else is refused, unless it is accepted `as_it_is`:
-    then its records are counted again, and the ledger says so.
-
-    An external vault counts its sources again, without those that were dropped since. `moved` names sources
-    of the copy, each with the place where it is now: the ledger does not know places.
+    A vault whose rows or state were changed by something else is refused, unless it is accepted `as_it_is`.
+    An external vault counts its sources again: `moved` names sources that are elsewhere now, each with its
+    new place, and `without` those that no longer exist, whose rows no longer count.
     """
-    with connection.writing(partial(_load_copy, connection, export)) as transaction:
-        connection.database.distrust_unused_space()
-        session, before = transaction.session, transaction.state
-        state = _bring_forward(before, export)
-        keyring = state.keyring_in_use(connection.all_keys)
-        scan = connection.records.scan(
-            session, keyring, _suppressed_since(export, before.head), digest_keyring=transaction.keyring
+    with suppress(VaultError), replace(connection, checked=True).reading():
+        pass  # the journal catches up, if the vault is ahead of it
+    source = connection.journal if journal is None else Journal(Path(journal))
+    known = Replayed.of_journal(source.lines(), connection.all_keys.vault)
+    refuse_first(known.problems, "the journal cannot be used: {}; nothing was changed")
+    refuse_first(known.key_problems(connection.all_keys), "{}; nothing was changed")
+    last, counter = source.last(), RowCounter(progress)
+    if (ahead := connection.witness.ahead_of(last.size, connection.witness.told)) is not None:
+        raise VaultError(f"{ahead}; nothing was changed")
+    with connection.database.writing() as session:
+        if as_it_is:
+            tables.rebuild_indexes(session, connection.records.layout)
+        before = _state_of_copy(session, connection)
+        n_own = _refuse_other_ledger(session, known, before)
+        keyring = connection.all_keys.at(len(known.keys))
+        suppressed = _suppressed_since(known, n_own)
+        try:
+            scan = connection.records.scan(session, keyring, suppressed, counter=counter)
+        except TypeError:
+            raise VaultError(
+                "the rows have values that armnesia does not write: restore another backup"
+            ) from None
+        intact = before is not None and all(
+            getattr(scan.check_sums, table) == getattr(before.check_sums, table) for table in _TABLES
         )
-        # The lists come from the export; other changes of this copy must not pass unnoticed.
-        intact = transaction.intact and (scan.digests.record, scan.digests.source) == (
-            before.digests.record,
-            before.digests.source,
-        )
-        repaired = transaction.intact and not scan.digests.has_lists_of(before.digests)
-        decisions: list[VaultDecision] = []
-        if before.configuration.by:
-            replayed = ReplayedState.of(tables.stream_ledger(session))
-            decisions, known = decisions_to_count(transaction, replayed)
-            intact = intact and known
         if not intact and not as_it_is:
             raise VaultError(
-                "the rows or the state of this copy were changed by something other than armnesia: restore"
+                "the rows or the state of this vault were changed by something other than armnesia: restore"
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
-        tables.delete_tokens(session)  # some may have been revoked since the backup was made
-        _replace_lists(session, export, before.head, keyring, connection.erasure_covers)
-        missing = export.head.sequence - before.head.sequence
-        replaced = replaced_since(session, after=before.head.sequence)
-        if state.configuration.by:  # under the keys that the vault has from now on
-            decisions = _with_later_arms(decisions, before, ReplayedState.of(export.ledger()))
-            state = put_all_decisions(session, state, keyring, decisions)
-        numbers = _bring_sources_forward(connection, session, state.configuration, moved)
-        transaction.store(state)  # at the head of the export, which the next entry follows
-        places: dict[str, Any] = {"moved": numbers} if numbers else {}
-        entry = transaction.append("restore", replayed=missing, as_it_was=intact, **places)
-        digests = compute_digests(session, keyring, connection.records.layout)
-        transaction.store(replace(state, digests=digests._replace(decision=state.digests.decision)))
-        if scan.needs_recount or not intact:
-            try:
-                transaction.store(connection.records.recount(transaction, scan, decisions))
-            except LostSourceError as error:
-                raise VaultError(
-                    f"{error} , but only after the vault is restored: until then put the source back, or say"
-                    " where it is now with armnesia restore EXPORT --moved OLD NEW; nothing was changed"
-                ) from None
-        if connection.records.layout.holds_rows:
-            rebuild_tallies(session, keyring, connection.records.layout)
-    connection.erase(entry.head)
-    recounted = not connection.records.layout.holds_rows
-    return Restored(missing, entry.head, replaced, recounted=recounted, lists_repaired=repaired)
+        if before is None or scan.check_sums.token != before.check_sums.token:
+            tables.replace_table(session, "token", ())  # nobody knows which of them are good
+        lost = _bring_forward(session, source, known, n_own)
+        facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": intact}
+        facts |= move_sources(connection, session, known.configuration, moved, without, known.dropped)
+        transaction = _at_the_end_of(session, connection, known, last, before)
+        decisions = _decisions(session, before, known, counted=intact)
+        _store(transaction, connection, before, known, decisions)
+        transaction.append("restored", **facts)
+        state = connection.records.recount(transaction, scan, decisions, counter)
+        transaction.store(state)
+        if source.path != connection.journal.path:
+            _copy(source, connection.journal)
+    connection.journal.catch_up(transaction.line.commit, lambda _: transaction.line)
+    return Restored(
+        replayed=facts["replayed"],
+        head=transaction.state.head,
+        corrections_lost=lost,
+        rows_deleted=len(scan.forgotten),
+        as_it_was=intact,
+        recounted=not connection.records.layout.holds_rows,
+    )
 
 
-def _load_copy(
-    connection: VaultConnection, export: ExportFile, session: Session, head_before: Head | None
-) -> tuple[State, bool]:
-    """The state of the copy, and whether it is as it was stored; if not, the one that its ledger implies.
+def begin_journal(connection: VaultConnection) -> None:
+    """Begin a new journal where the old one is lost; the ledger says so.
 
-    Refused unless the copy's ledger is the beginning of the export's.
+    Whether the database is an older copy cannot be known from now on.
     """
-    version = connection.refuse_foreign_schema(session)
-    pinned = connection.pinned_head.read()
-    if pinned is not None and export.head.sequence < pinned.sequence:
+    if connection.journal.path.exists():
         raise VaultError(
-            f"the export cannot be used: it ends at entry {export.head.sequence} of the ledger, before the"
-            f" pinned head, entry {pinned.sequence}: give a newer export"
+            f"the journal {connection.journal.path} is there: run armnesia restore; if it cannot be used, or"
+            " is another vault's, move it away first"
         )
-    problems = check_chain(export.ledger(), vault=connection.all_keys.vault, head=pinned, end=export.head)
-    refuse_first(problems, "the export cannot be used: {}")
-    if not _is_beginning(tables.stream_ledger(session), export.ledger()):
-        raise VaultError("the ledger of the vault is not the beginning of the export's: they have diverged")
-    replayed = ReplayedState.of(tables.stream_ledger(session))
+    with connection.database.writing() as session:
+        row = read_row(session)
+        state = state_of(session, row, connection.check_seal(row))
+        transaction = Transaction(session, connection.all_keys, state)
+        transaction.append("without_journal")
+        transaction.store(state)
+        nothing = Line(state.vault, 0, 0, EMPTY_ROOT)
+        connection.journal.create(line_after(session, transaction.state, nothing))
+
+
+def _state_of_copy(session: Session, connection: VaultConnection) -> State | None:
+    """The state as it was stored; None if it does not match its seal."""
     with suppress(VaultError):
-        state = connection.load_state(session, head_before)
-        if state.head == replayed.head:
-            return state, True
-    return replace_state(session, connection.all_keys, replayed, version), False
+        row = read_row(session)
+        return state_of(session, row, connection.check_seal(row))
+    return None
 
 
-def _bring_sources_forward(
-    connection: VaultConnection,
-    session: Session,
-    configuration: Configuration,
-    moved: Sequence[tuple[str, str]],
-) -> list[int]:
-    """Drop the sources that were dropped since, and move others; the numbers of those that were moved."""
-    if connection.records.layout.holds_rows:
-        if moved:
-            raise unknown_source(moved[0][0], {})
-        return []
-    for number in dropped_sources(read_erasures(session, configuration)):
-        tables.delete_source(session, number)  # no other source has had its number
-    known = {each.name: each for each in read_sources(session)}
-    numbers = []
-    for old, new in moved:
-        if old not in known:
-            raise unknown_source(old, known)
-        now = known[old].relocated(new, configuration)
-        session.execute_together([tables.put_source(*now.row)])
-        numbers.append(now.number)
-    return numbers
+def _refuse_other_ledger(session: Session, known: Replayed, before: State | None) -> int:
+    """Refuse a vault whose ledger is not the beginning of the journal's; how many entries it has.
 
-
-def _with_later_arms(
-    decisions: list[VaultDecision], before: State, later: ReplayedState
-) -> list[VaultDecision]:
-    """The decisions with the arms and the deleted counts of the export; those that differ decide again."""
-    n_arms, offers = len(later.configuration.actions or ()), later.configuration.offers
-    padded = [replace(each, statistics=each.statistics.with_arms(n_arms)) for each in decisions]
-    known = {
-        each.number: each for each in padded if offers(each.key) == before.configuration.offers(each.key)
-    }
-    found = later.with_deleted(padded)
-    changed = [each for each in found if each != known.get(each.number)]
-    again = {each.number: each for each in decided(changed, later.configuration)}
-    return [again.get(each.number, each) for each in found]
-
-
-def _is_beginning(own: Iterable[Row], exported: Iterable[Row]) -> bool:
-    """Whether the rows of one ledger, at least one, are the first of another.
-
-    >>> _is_beginning([(1, "a")], [(1, "a"), (2, "b")]), _is_beginning([], [(1, "a")])
-    (True, False)
-    >>> _is_beginning([(1, "a")], [(1, "a")]), _is_beginning([(1, "b")], [(1, "a")])
-    (True, False)
+    The sealed state says which ledger it is; without it, the entries themselves do.
     """
-    compared, theirs = 0, iter(exported)
-    for mine in own:
-        compared += 1
-        if tuple(mine) != next(theirs, None):
-            return False
-    return compared > 0
+    if before is None:
+        leaves = [_leaf_of(text) for _, _, text, _ in tables.stream_entries(session)]
+        size, fits = len(leaves), leaves == known.leaves[: len(leaves)]
+    else:
+        size, fits = before.head.size, root_of(known.leaves[: before.head.size]) == before.head.root
+    if not fits:
+        raise VaultError(
+            "the ledger of the vault is not the beginning of the journal's: give the journal of this vault,"
+            " the longest copy of it, or another backup"
+        )
+    return size
 
 
-def _suppressed_since(export: ExportFile, copied: Head) -> Suppressed:
+def _leaf_of(text: str) -> bytes | None:
+    with suppress(InvalidInputError, ValueError, TypeError):
+        return envelope_of(text).leaf
+    return None
+
+
+def _suppressed_since(known: Replayed, n_own: int) -> Suppressed:
     """Whose rows must not be in the copy: all who are suppressed, unless readmitted before it was made.
 
     Rows of people who were readmitted later are older than that, and stay deleted.
     """
     suppressed: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
-    for digest, kind, since, readmitted in export.suppressed():
-        if since > copied.sequence or readmitted is None or readmitted > copied.sequence:
+    for digest, kind, since, readmitted in known.suppressed.values():
+        if since > n_own or readmitted is None or readmitted > n_own:
             suppressed[kind].add(digest)
     return suppressed
 
 
-def _bring_forward(state: State, export: ExportFile) -> State:
-    """Take configuration, key versions, ledger, arms and deleted counts from the export."""
-    later = ReplayedState.of(export.ledger())
-    moved = replace(
-        state,
-        configuration=later.configuration,
-        head=later.head,
-        digest_key=later.digest_key,
-        signing_key=len(later.public_keys),
-        erased_through=0,  # deleted bytes may have come back with the copy
-        rotated_below=None,
+def _bring_forward(session: Session, source: Journal, known: Replayed, n_own: int) -> int:
+    """Put entries and lists of the journal into the tables; how many corrections the copy lacks."""
+    lost = 0
+    tables.replace_table(session, "people", ())
+    tables.delete_entries(session)
+    for line in source.lines():
+        session.execute_together([tables.insert_people(people_row(each)) for each in line.people])
+        for place, envelope in enumerate(line.entries, line.size - len(line.entries) + 1):
+            entry = Entry.of(envelope)
+            session.execute_together([tables.insert_entry(entry, envelope)])
+            if place > n_own and entry.kind == "correct":
+                lost += entry.facts.get("replaced", 0)
+    tables.replace_table(session, "suppressed", known.suppressed.values())
+    revoke_tokens(session, [token for number, token in known.revoked.items() if number > n_own])
+    return lost
+
+
+def _at_the_end_of(
+    session: Session, connection: VaultConnection, known: Replayed, last: Line, before: State | None
+) -> Transaction:
+    """A transaction on the vault as the journal has it, which counts no records yet."""
+    state = State(
+        vault=connection.all_keys.vault,
+        configuration=known.configuration,
+        frontier=Frontier.of(known.leaves),
+        commits=max(last.commit, 0 if before is None else before.commits),
+        signing_key=len(known.keys),
     )
-    if state.decision is None:
-        empty = empty_stream(later.configuration, later.deleted_counts)
-        return moved if empty is None else moved.with_stream(empty)
-    before, offers = state.decision.statistics, later.configuration.offers
-    sums = before.with_arms(len(moved.actions))
-    if sums.deleted is not None:  # also of records that came in after the copy was made
-        sums = replace(sums, deleted=tuple(later.deleted_counts.tolist()))
-    if sums.deleted == before.deleted and offers(()) == state.configuration.offers(()):
-        return replace(moved, decision=replace(state.decision, statistics=sums))
-    return moved.with_stream(sums.stream(later.configuration))
+    return Transaction(session, connection.all_keys, state)
 
 
-def _replace_lists(
-    session: Session, export: ExportFile, before: Head, keyring: Keyring, covers: Callable[[str], str]
-) -> None:
-    """Append the entries after `before`, draft all certificates again, and take the lists from the export.
+def _decisions(
+    session: Session, before: State | None, known: Replayed, *, counted: bool
+) -> list[VaultDecision]:
+    """All decisions as the ledger has them; the learner decides again in those that are not as they were.
 
-    The deleted bytes came back with the copy, so that no certificate may say any more that they are erased:
-    each is issued again when it is handed out.
+    Unless their statistics were `counted` by armnesia, only their numbers and keys are believed.
     """
-    statements = _ledger_statements(export, before, keyring, covers)
-    while some := list(islice(statements, _AT_ONCE)):
-        session.execute_together(some)
-    tables.replace_table(session, "suppressed", export.suppressed())
-    tables.replace_table(session, "request", export.requests())
-    tables.replace_table(session, "tree", export.trees())
+    rows = list(tables.stream_decisions(session))
+    if not counted:
+        nothing = ArmSums.empty(0, known.configuration.penalty).text
+        rows = [row._replace(statistics=nothing, served=None, served_by=DEFAULT) for row in rows]
+    try:
+        found = [VaultDecision.of_row(row) for row in rows]
+    except (ValueError, TypeError, LookupError):
+        raise VaultError("the decisions have keys that armnesia does not write: restore a backup") from None
+    later, offers = known.with_deleted(found), known.configuration.offers
+    if before is None or before.configuration.arms != known.configuration.arms:
+        return decided(later, known.configuration)
+    kept = {each.number: each for each in found if before.configuration.offers(each.key) == offers(each.key)}
+    changed = [each for each in later if each != kept.get(each.number)]
+    again = {each.number: each for each in decided(changed, known.configuration)}
+    return [again.get(each.number, each) for each in later]
 
 
-def _ledger_statements(
-    export: ExportFile, before: Head, keyring: Keyring, covers: Callable[[str], str]
-) -> Iterator[Statement]:
-    certificates = export.certificates()
-    number, body = next(certificates, (0, {}))
-    for sequence, text, hash_ in export.ledger():
-        if sequence > before.sequence:
-            yield tables.insert_entry(sequence, text, hash_)
-        entry = Entry.from_text(text)
-        if entry.kind in CERTIFIED:
-            while 0 < number < sequence:
-                number, body = next(certificates, (0, {}))
-            draft = CertificateDraft.for_reissue(
-                entry, body if number == sequence else {}, covers(entry.kind)
+def _store(
+    transaction: Transaction,
+    connection: VaultConnection,
+    before: State | None,
+    known: Replayed,
+    decisions: list[VaultDecision],
+) -> None:
+    """Store the state with these decisions, and with the check-sums of all tables as they are now."""
+    session, state = transaction.session, transaction.state
+    if not state.configuration.by:
+        tables.delete_decisions(session)
+        empty = empty_stream(state.configuration)
+        if decisions:
+            state = state.changed(decision=decisions[0])
+        elif empty is not None:
+            state = state.with_stream(empty)
+    else:
+        state = put_all_decisions(session, state, transaction.keyring, decisions)
+    check_sums = compute_check_sums(session, transaction.keyring, connection.records.layout)
+    transaction.store(state, check_sums=check_sums)
+
+
+def _copy(source: Journal, journal: Journal) -> None:
+    """Put a copy of a journal in the place of the vault's own, which must be its beginning."""
+    if journal.path.exists():
+        mine = journal.last()
+        if not any((line.commit, line.root) == (mine.commit, mine.root) for line in source.lines()):
+            raise VaultError(
+                f"{source.path} does not go on from the journal {journal.path}: give the longest journal of"
+                " this vault; nothing was changed"
             )
-            yield tables.put_certificate(sequence, draft.text, keyring.seal(draft.text))
+    private_files.write(journal.path, source.path.read_text(encoding="utf-8"), replace=True)

@@ -6,34 +6,21 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.ledger.ledger import Entry
-from armnesia.vault.results.served import Served
-from armnesia.vault.results.status import ArmScore, PendingErasures, Status
+from armnesia.vault.ledger.certificate import PublicKey, PublicKeys
+from armnesia.vault.results import ArmScore, Served, Status, VaultIdentity
+from armnesia.vault.state.certificates import entry_in
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.corrections import replaced_since
-from armnesia.vault.state.counted_sources import read_sources
-from armnesia.vault.state.decision_table import find_decision, key_dict, stacked
-from armnesia.vault.state.decisions import VaultDecision
-from armnesia.vault.state.signing_keys import certificates_to_reissue, read_public_keys
-from armnesia.vault.state.source_erasures import source_statuses
+from armnesia.vault.state.decision_table import find_decision
+from armnesia.vault.state.decisions import VaultDecision, key_dict, stacked
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Session
 
 
-def to_reissue(connection: VaultConnection) -> tuple[int, ...]:
-    """The ledger entries whose certificates were signed with a key that was compromised."""
-    with connection.reading() as transaction:
-        return tuple(_to_reissue(connection, transaction))
-
-
-def _to_reissue(connection: VaultConnection, transaction: Transaction) -> list[int]:
-    if transaction.state.signing_key == 1:  # otherwise the ledger is searched for the history of the keys
-        return []
-    return certificates_to_reissue(transaction.session, read_public_keys(connection, transaction))
-
-
-def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, Any] | None = None) -> Status:
-    """Read the state, and try again to erase what could not be erased at once.
+def status_of(
+    connection: VaultConnection, *, scores: bool = False, where: Mapping[str, Any] | None = None
+) -> Status:
+    """The state of the vault; `scores` are for the operator only: changes reveal what was deleted.
 
     In a vault with many decisions, `where` names the one whose scores are wanted.
     """
@@ -41,19 +28,10 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         session, state = transaction.session, transaction.state
         decision = _named(transaction, where) if scores or where is not None else None
         suppressed = tables.count_suppressed(session)
-        waiting = tables.count_erasures_after(session, state.erased_through)
-        replaced = replaced_since(session)
+        corrected = [entry_in(text) for text in tables.read_entries_of(session, ("correct",))]
+        waiting = _uncompacted(session)
         sources = connection.records.sources(session)
-        reissue = _to_reissue(connection, transaction)
         records = transaction.count_records()
-        pending = purges = left_out = None
-        if not connection.records.layout.holds_rows:
-            found = source_statuses(transaction, read_sources(session))
-            left_out = sum(each.left_out for each in found)
-        if state.configuration.may_erase_at_source:
-            pending = max((each.pending for each in found), default=0)
-            purges = sum(each.purge_pending for each in found)
-    erased = state.erased_through >= state.head.sequence or connection.erase(state.head)
     return Status(
         vault=state.vault,
         location=connection.database.location,
@@ -62,16 +40,13 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
         decisions=state.n_decisions if state.configuration.by else None,
         records=records,
         suppressed=suppressed,
-        replaced=replaced,
+        replaced=sum(entry.facts["replaced"] for entry in corrected),
         head=state.head,
-        erasure="complete" if erased or not waiting else "pending",
-        digest_key=state.digest_key,
+        witness=connection.witness.to,
+        witnessed=connection.witness.told,
+        uncompacted=waiting,
         signing_key=state.signing_key,
-        to_reissue=len(reissue),
         sources=sources,
-        source_erasures_pending=pending,
-        source_purges_pending=purges,
-        sources_with_left_out=left_out,
         scores=None if decision is None else _scores(decision, state.configuration),
         scores_of=(
             None
@@ -81,15 +56,39 @@ def status_of(connection: VaultConnection, *, scores: bool, where: Mapping[str, 
     )
 
 
-def pending_erasures(connection: VaultConnection) -> PendingErasures:
-    """Count the erasures that are pending, after trying again to complete them."""
+def identify(connection: VaultConnection) -> VaultIdentity:
+    """Where a vault is, what it is called, and which keys it has."""
     with connection.reading() as transaction:
-        session, state = transaction.session, transaction.state
-        waiting = tables.count_erasures_after(session, state.erased_through)
-        first = tables.first_erasure_after(session, state.erased_through) if waiting else None
-    if first is None or connection.erase(state.head):
-        return PendingErasures(0, None)
-    return PendingErasures(waiting, Entry.from_text(first).time)
+        state, keyring = transaction.state, transaction.keyring
+    return VaultIdentity(
+        vault=state.vault,
+        location=connection.database.location,
+        keys=connection.keys_path,
+        public_key=keyring.public_key(),
+        head=state.head,
+        configuration=state.configuration,
+    )
+
+
+def read_public_keys(connection: VaultConnection) -> PublicKeys:
+    """The keys that the vault has signed with."""
+    with connection.reading() as transaction:
+        texts = tables.read_entries_of(transaction.session, ("init", "signing_key"))
+        vault = transaction.state.vault
+    keys: list[PublicKey] = []
+    for entry in map(entry_in, texts):
+        since = entry.facts.get("compromised_since")
+        if since is not None:
+            keys = [key.compromised(since) for key in keys]
+        keys.append(PublicKey(entry.signer, entry.number))
+    return PublicKeys(vault, tuple(keys))
+
+
+def _uncompacted(session: Session) -> int:
+    """How many deletions and corrections came after the last `compact`."""
+    compacted = tables.read_entries_of(session, ("compacted",))
+    through = entry_in(compacted[-1]).facts["through"] if compacted else 0
+    return tables.count_entries_of(session, ("forget", "correct", "restored"), through)
 
 
 def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision | None:

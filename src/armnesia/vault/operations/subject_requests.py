@@ -1,17 +1,17 @@
-"""Requests of controllers that the service was sent: adding, reading and changing them."""
+"""Requests of controllers that the service was sent, kept until they are answered, with names encrypted.
+
+The names are encrypted with a key of the vault, and their ciphertext is deleted with the answer.
+"""
 
 from dataclasses import replace
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.vault.keys.canonical_json import read_json, text_of_plain
+from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.subject_requests import (
-    digest_of_body,
-    read_subject_request,
-    read_subject_requests,
-    subject_request_row,
-)
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import WITH_SERVICE
+from armnesia.vault.storage.schema import SubjectRequestRow
 from armnesia.vault.subject_requests import SubjectRequest
 
 
@@ -21,55 +21,64 @@ def add_subject_request(connection: VaultConnection, request: SubjectRequest, bo
     Refused if there is another request with the id.
     """
     with connection.writing() as transaction:
-        request = replace(request, body_digest=digest_of_body(body, transaction.keyring))
-        known = read_subject_request(transaction.session, request.id, transaction.keyring)
+        request = replace(
+            request, body_digest=transaction.keyring.record_identity("subject request", body.hex()).hex()
+        )
+        known = _read(transaction, request.id)
         if known is not None:
             if (known.body_digest, known.controller) != (request.body_digest, request.controller):
                 raise InvalidInputError("there is another request with the same id")
             return known
-        row = subject_request_row(request, transaction.keyring)
-        transaction.session.execute_together([tables.put_subject_request(row)])
+        _put(transaction, request)
     return request
 
 
 def find_subject_request(connection: VaultConnection, id_: str) -> SubjectRequest | None:
     """The request with this id; None if there is none."""
     with connection.reading() as transaction:
-        if transaction.state.version < WITH_SERVICE:
-            return None
-        return read_subject_request(transaction.session, id_, transaction.keyring)
+        return _read(transaction, id_)
 
 
-def list_subject_requests(connection: VaultConnection, *, only_open: bool) -> tuple[SubjectRequest, ...]:
+def list_subject_requests(
+    connection: VaultConnection, *, only_open: bool = False
+) -> tuple[SubjectRequest, ...]:
     """All requests, or those with something left to do, the oldest first."""
     with connection.reading() as transaction:
-        if transaction.state.version < WITH_SERVICE:
-            return ()
-        found = read_subject_requests(transaction.session, transaction.keyring, only_open=only_open)
-        return tuple(found)
+        rows = tables.read_subject_requests(transaction.session, only_open=only_open)
+        found = [_request(row, transaction.keyring) for row in rows]
+    return tuple(sorted(found, key=lambda request: (request.received, request.id)))
 
 
 def change_subject_request(
     connection: VaultConnection, before: SubjectRequest, after: SubjectRequest
 ) -> SubjectRequest:
-    """Put a request in the place of the one that was read; refuse if it has changed meanwhile.
-
-    The names that it no longer has leave the database as deleted rows do, and no ledger entry says so: that
-    their ciphertext may still be in the files is noted in the request.
-    """
-    if before.users is not None and after.users is None:
-        after = replace(after, names_in_files=True)
+    """Put a request in the place of the one that was read; refuse if it has changed meanwhile."""
     with connection.writing() as transaction:
-        found = read_subject_request(transaction.session, before.id, transaction.keyring)
+        found = _read(transaction, before.id)
         if found != before or after.id != before.id:
             raise InvalidInputError("the request has changed meanwhile; read it again")
-        row = subject_request_row(after, transaction.keyring)
-        transaction.session.execute_together([tables.put_subject_request(row)])
+        _put(transaction, after)
     return after
 
 
-def erase_names(connection: VaultConnection, request: SubjectRequest) -> SubjectRequest:
-    """Make the ciphertext of deleted names leave the files, if the database can at once; note if it did."""
-    if not request.names_in_files or not connection.database.erase():
-        return request
-    return change_subject_request(connection, request, replace(request, names_in_files=False))
+def _read(transaction: Transaction, id_: str) -> SubjectRequest | None:
+    row = tables.read_subject_request(transaction.session, id_)
+    return None if row is None else _request(row, transaction.keyring)
+
+
+def _request(row: SubjectRequestRow, keyring: Keyring) -> SubjectRequest:
+    facts = read_json(row.facts, "the facts of a request")
+    users = None if row.identity is None else tuple(keyring.decrypted(row.identity, row.id))
+    return SubjectRequest.of_facts(row.id, row.status, facts, users, row.sequence)
+
+
+def _put(transaction: Transaction, request: SubjectRequest) -> None:
+    """Store a request, a new one or in the place of that with the same id."""
+    keyring, state = transaction.keyring, transaction.state
+    names = None if request.users is None else keyring.encrypted(list(request.users), request.id)
+    facts = text_of_plain(request.facts())
+    row = SubjectRequestRow(request.id, request.status, facts, names, request.sequence)
+    old = tables.read_subject_request(transaction.session, request.id)
+    rows = [row] if old is None else [old, row]
+    transaction.add(tables.put_subject_request(row))
+    transaction.store(state, check_sums=state.check_sums.update(keyring, "subject_request", rows))

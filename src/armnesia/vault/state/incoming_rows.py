@@ -2,13 +2,11 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import Fault, InvalidLogError, VaultError
 from armnesia.core.identifiers import looks_like_float
-from armnesia.logs import refusals
 from armnesia.logs.columns import Columns
 from armnesia.logs.statements import Reading
 from armnesia.logs.values import arm_of_text
@@ -27,27 +25,14 @@ class Rows:
     arms: Sequence[int]
     units: Sequence[int]
     users: Sequence[str | None]
-    ids: Sequence[str] | None
-    contents: Sequence[str] | None
-    """Without ids: the text of the whole row."""
-    ordinals: Sequence[int] = ()
-    """How many earlier rows of the same reading have the same id, or without ids the same content."""
+    names: Sequence[str]
+    """The ids, each once; without ids the text of the whole row."""
+    numbers: Sequence[int]
+    """How many rows of the source have this id."""
+    ordinals: Sequence[int] | None
+    """Without ids: how many earlier rows of the same reading have the same content."""
     keys: tuple[Sequence[str], ...] = ()
     """The values of each key column."""
-
-    def __len__(self) -> int:
-        return len(self.arms)
-
-    @cached_property
-    def float_ids(self) -> dict[int, str]:
-        """By place, the ids that look like integers that became floats.
-
-        >>> Rows(range(3), [0] * 3, [5] * 3, [None] * 3, ["17", "17.0", "a.b"], None).float_ids
-        {1: '17.0'}
-        """
-        return {
-            place: id_ for place, id_ in enumerate(self.ids or ()) if "." in id_ and looks_like_float(id_)
-        }
 
     def identities(self, keyring: Keyring) -> list[bytes]:
         """Which row is which, the same whenever and from whichever source a row is read.
@@ -56,11 +41,10 @@ class Rows:
         same content in its source. So the same file twice, or a file that overlaps an earlier one, adds no
         rows, and rows that occur several times in one source stay distinct.
         """
-        if self.ids is not None:
-            return keyring.record_identities("id", self.ids)
-        assert self.contents is not None  # the source was opened with `whole_rows`
+        if self.ordinals is None:
+            return keyring.record_identities("id", self.names)
         units, ordinals = map(str, self.units), map(str, self.ordinals)
-        return keyring.record_identities("content", list(units), self.contents, list(ordinals))
+        return keyring.record_identities("content", list(units), self.names, list(ordinals))
 
 
 def read_rows(
@@ -70,26 +54,40 @@ def read_rows(
     arm_of = arm_of_text(actions)
     rows = chain.from_iterable(reading.rows(reward_range))
     while chunk := list(islice(rows, CHUNK)):
-        numbers = [row[-1] for row in chunk]
-        ordinals: Sequence[int] = [0] * len(chunk)
-        if max(numbers) > 1:
-            if columns.id is not None and columns.id == columns.user:
-                first = next(row for row in chunk if row[-1] > 1)
-                raise refusals.repeated_user_ids(columns.described("id"), first[0])
-            chunk = [row for row in chunk for _ in range(row[-1])]
+        ordinals = None
+        if columns.id is not None:
+            _check_ids(chunk, columns)
+        else:
+            numbers = [row[-1] for row in chunk]
             ordinals = list(chain.from_iterable(map(range, numbers)))
-        yield _checked(chunk, ordinals, arm_of, has_ids=columns.id is not None)
+            if len(ordinals) > len(chunk):
+                chunk = [(*row[:-1], 1) for row in chunk for _ in range(row[-1])]
+        positions, labels, units, users, ids, *others, counts = zip(*chunk, strict=True)
+        names = ids if columns.id is not None else others.pop()
+        if not arm_of.keys() >= set(labels) or any(None in column for column in (units, *others, names)):
+            raise VaultError("the source has changed while it was read; ingest again")
+        arms = list(map(arm_of.__getitem__, labels))
+        yield Rows(positions, arms, units, users, names, counts, ordinals, tuple(others))
 
 
-def _checked(
-    chunk: list[tuple[Any, ...]], ordinals: Sequence[int], arm_of: dict[str, int], *, has_ids: bool
-) -> Rows:
-    """A chunk by column; refuse rows that were not those that were counted."""
-    positions, actions, units, users, ids, *keys, _ = zip(*chunk, strict=True)
-    contents = None if has_ids else keys.pop()
-    named = ids if contents is None else contents
-    known = (units, *keys, named)
-    if not arm_of.keys() >= set(actions) or any(None in column for column in known):
-        raise VaultError("the source has changed while it was read; ingest again")
-    arms = list(map(arm_of.__getitem__, actions))
-    return Rows(positions, arms, units, users, ids if has_ids else None, contents, ordinals, tuple(keys))
+def _check_ids(chunk: list[tuple[Any, ...]], columns: Columns) -> None:
+    """Refuse ids of people with several rows, and ids that would be another spelling of an integer.
+
+    A program that turned integers into floats would otherwise bring forgotten records back, and others twice.
+    """
+    if columns.id == columns.user:
+        several = next((row[0] for row in chunk if row[-1] > 1), None)
+        if several is not None:
+            raise InvalidLogError(
+                f"id column {columns.id!r} is the user column as well, so each person must have one row; row"
+                f" {several} is the first of a person with several: name another column of ids, or none"
+            )
+    floats = next(
+        ((row[0], row[4]) for row in chunk if "." in (row[4] or "") and looks_like_float(row[4])), None
+    )
+    if floats is not None:
+        place, id_ = floats
+        raise InvalidLogError(
+            f"id column {columns.id!r} looks like integers that became floats: {id_!r} in row {place}, which"
+            " would not be recognised as the same record; write the ids as integers; nothing was ingested"
+        ).at(Fault("id", place, "must be written as an integer"))

@@ -1,35 +1,43 @@
-"""Loading rows into a vault, chunk by chunk, in one transaction."""
+"""Loading rows into a managed vault, chunk by chunk, in one transaction: each row comes in once.
+
+A chunk is compared with what the vault holds, rows of forgotten people are left out, and what is new is
+inserted and added up. A dry run does the same without writing.
+
+With `replaces`, rows that were corrected at their source come in the place of the records with their ids. A
+correction is a new fact, not a deletion: it takes no budget, and there is no certificate of it. To whom a
+record belongs cannot be corrected: a request of the person before would no longer find it.
+"""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from armnesia.core.errors import VaultError
+from armnesia.core.arrays import BoolArray
+from armnesia.core.errors import ChangedRecordError, Fault, VaultError
 from armnesia.core.identifiers import UserType
+from armnesia.core.messages import counted
 from armnesia.logs import Source
-from armnesia.vault.state.corrections import Corrected, delete_corrected
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
-    decided,
     empty_decisions,
     put_decisions,
     read_decisions,
 )
-from armnesia.vault.state.decisions import FIRST
-from armnesia.vault.state.first_source import with_actions, with_user_type
+from armnesia.vault.state.decisions import FIRST, decided, refused_arm
 from armnesia.vault.state.incoming_rows import Rows
-from armnesia.vault.state.incoming_tallies import IncomingTallies
-from armnesia.vault.state.managed_records import ManagedRecords
-from armnesia.vault.state.owner_tallies import NOTHING_TO_CHECK, IdIndexCheck
-from armnesia.vault.state.record_comparison import RecordComparison
-from armnesia.vault.state.records import IncomingRows
 from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.source_columns import columns_of, known_columns, with_actions, with_user_type
+from armnesia.vault.state.suppression import read_checked_suppressed
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.digest_arrays import Columns, is_given, order_of, packed
+from armnesia.vault.storage.digest_arrays import NO_DIGEST, Columns, order_of, packed
+from armnesia.vault.storage.schema import RecordLayout
 
 _AT_ONCE = 500_000
 """Records that are sorted before they are inserted: then each page of one index is written once."""
@@ -40,169 +48,277 @@ _MANY = 20_000
 
 
 class RecordLoader:
-    """Takes chunks of rows; each row is added once, and rows of forgotten people are left out."""
+    """Takes chunks of rows of one source, counts what becomes of them, and stores those that are new."""
 
     def __init__(
         self,
         transaction: Transaction,
-        records: ManagedRecords,
+        layout: RecordLayout,
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
-        id_index: IdIndexCheck = NOTHING_TO_CHECK,
         *,
         replaces: bool = False,
+        dry_run: bool = False,
     ) -> None:
-        self.comparison = RecordComparison(transaction, records, source, replaces=replaces)
-        self._layout = records.layout
-        self._transaction, self._session = transaction, transaction.session
-        self._keyring, self._before, self._id_index = transaction.keyring, transaction.state, id_index
+        self._transaction, self._session, self._layout = transaction, transaction.session, layout
+        self._keyring, self._before = transaction.keyring, transaction.state
         self._state = with_user_type(with_actions(self._before, actions), user_type)
-        self._source, self._digests = records.register_source(transaction, source)
+        self._source, self._replaces, self._dry_run = source, replaces, dry_run
+        self._suppressed = read_checked_suppressed(transaction)
+        self._numbers = DecisionNumbers(self._session, self._state) if layout.keyed else None
+        rules = self._state.configuration.arms
+        self._refuses_arms = any(rule.new_rows == "refuse" for rule in rules)
+        self._holds_records = tables.has_records(self._session)
+        """Whether there were records before the first chunk."""
+        self._check_sums = self._before.check_sums if dry_run else self._with_source()
         self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
             lambda: ([0] * len(actions), [0] * len(actions))
         )
         """By decision, the counts and the units of the added rows, per arm."""
-        self._pending = _PendingRecords(
-            self._session, id_index, is_first_load=not self.comparison.holds_records
-        )
-        self._tallies = IncomingTallies(table_is_empty=not tables.has_tallies(self._session))
-
-    def check_spelling_of_ids(self, rows: Rows) -> None:
-        """As in a comparison; rows of earlier chunks are in the vault by then."""
-        if rows.float_ids:
-            self._store_pending()
-        self.comparison.check_spelling_of_ids(rows)
+        self._pending = _PendingRecords(self._session, is_first_load=not self._holds_records)
+        counted = ("rows", "added", "already_there", "suppressed", "replaced", "without_user")
+        self.counts: dict[str, Any] = dict.fromkeys(counted, 0)
 
     def add(self, rows: Rows) -> None:
         """Add the rows of a chunk that are not in the vault yet and do not belong to forgotten people."""
         if self._state.configuration.user_type is None and any(user is not None for user in rows.users):
             raise VaultError("the source has changed while it was read; ingest again")
-        new, columns, records, replaced = self.comparison.new_rows(rows, self._source)
-        self._delete_corrected(replaced)
-        if not len(new):
+        names, numbers = rows.identities(self._keyring), np.array(rows.numbers)
+        owners, kept = self._owners(rows, names)
+        identities = packed(names)
+        order = order_of(identities)
+        places = order[kept[order]]
+        columns: Columns = {
+            "identity": identities[places],
+            "owner": packed(owners)[places],
+            "arm": np.array(rows.arms, np.int32)[places],
+            "units": np.array(rows.units, np.int64)[places],
+        }
+        if self._numbers is not None:  # not of rows that are left out: keys are public
+            keys = list(compress(zip(*rows.keys, strict=True), kept.tolist()))
+            decisions = np.zeros(len(kept), np.int32)
+            decisions[kept] = self._numbers.of_keys(keys)
+            columns["decision"] = decisions[places]
+        records = _records(columns)
+        old: list[Row] = []
+        moved = np.ones(len(places), bool)
+        if self._holds_records:
+            held = tables.read_records_of(self._session, self._layout, identities[order])
+            new, moved, old = self._compared(rows, places.tolist(), records, held)
+            places, moved = places[new], moved[new]
+            columns = {name: values[new] for name, values in columns.items()}
+            records = list(compress(records, new.tolist()))
+        if self._refuses_arms:
+            self._refuse_retired_arms(rows, sorted(places[moved].tolist()))
+        n_rows, n_kept = int(numbers.sum()), int(numbers[kept].sum())
+        self.counts["rows"] += n_rows
+        self.counts["suppressed"] += n_rows - n_kept
+        self.counts["already_there"] += n_kept - len(places)
+        self.counts["added"] += len(places) - len(old)
+        self.counts["replaced"] += len(old)
+        self.counts["without_user"] += sum(compress(rows.numbers, [user is None for user in rows.users]))
+        if not self._dry_run:
+            self._store_rows(columns, records, old)
+
+    def _owners(self, rows: Rows, names: list[bytes]) -> tuple[list[bytes], BoolArray]:
+        """The digest of each row's user, and which rows do not belong to forgotten people or records."""
+        users = dict.fromkeys(rows.users)
+        users.pop(None, None)
+        digests: dict[str | None, bytes] = dict(
+            zip(users, self._keyring.owner_digests([user for user in users if user is not None]), strict=True)
+        )
+        digests[None] = NO_DIGEST
+        owners = [digests[user] for user in rows.users]
+        kept = np.ones(len(owners), bool)
+        for forgotten, of_rows in (
+            (self._suppressed["user"], owners),
+            (self._suppressed["record"], names),
+        ):
+            if forgotten:
+                kept &= ~np.fromiter(map(forgotten.__contains__, of_rows), bool, len(of_rows))
+        return owners, kept
+
+    def _compared(
+        self, rows: Rows, places: list[int], records: list[Row], held: list[Row]
+    ) -> tuple[BoolArray, BoolArray, list[Row]]:
+        """Which rows are new or corrected, which of them change their arm or decision, and the old records.
+
+        A row that is left out, and whose identity the vault holds, is somebody else's there: otherwise what
+        the source has corrected to a forgotten person would stay in the vault, under another name.
+        """
+        is_new, moved = np.ones(len(records), bool), np.ones(len(records), bool)
+        if not held:
+            return is_new, moved, []
+        known = {bytes(row[0]): (None if row[1] is None else bytes(row[1]), *row[2:]) for row in held}
+        corrected: list[Row] = []
+        others: list[int] = []
+        changed: list[int] = []
+        for at, (identity, *content) in enumerate(records):
+            old = known.pop(identity, None)
+            if old is None:
+                continue
+            owner, arm, _, *decision = old
+            if tuple(content) == old:
+                is_new[at] = False
+            elif content[0] != owner:
+                others.append(places[at])
+            elif self._replaces:
+                corrected.append((identity, *old))
+                moved[at] = (arm, *decision) != (content[1], *content[3:])
+            else:
+                changed.append(places[at])
+        if known:
+            names = rows.identities(self._keyring)
+            others += [names.index(identity) for identity in known]
+        if others or changed:
+            self._refuse(rows, others or changed, of_others=bool(others))
+        return is_new, moved, corrected
+
+    def _refuse(self, rows: Rows, places: Sequence[int], *, of_others: bool) -> None:
+        """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
+        field, verbs = "id", ("has", "have")
+        if rows.ordinals is not None:
+            field, verbs, user = "user", ("is", "are"), self._source.columns.user
+            known = [name for name in known_columns(self._session, "user") if name != user]
+            option = f"--user-column {' or '.join(known)}" if known else "the same --user-column"
+            what = "in the vault already with another user column, or without one"
+            remedy = f"give {option}, as before, or make a new vault"
+        elif of_others:
+            what = "an id that the vault holds for another user, or without one"
+            remedy = (
+                "an id belongs to one person, and a correction cannot change whose it is: forget the record"
+                " by its id, and bring the row in with a new one"
+            )
+        else:
+            what = "an id that the vault holds with another action, reward or key"
+            remedy = (
+                "rows that were corrected at their source need replace=True (--replace), unless this export"
+                " is older than the correction: then leave these rows out"
+            )
+        first = rows.positions[min(places)]
+        number = counted(
+            len(places), *(f"row{s} of this source {verb}" for s, verb in zip(("", "s"), verbs, strict=True))
+        )
+        raise ChangedRecordError(
+            f"at least {number} {what}: the first is row {first}; {remedy}; nothing was ingested"
+        ).at(Fault(field, first, f"{verbs[0]} {what}"))
+
+    def _refuse_retired_arms(self, rows: Rows, places: Sequence[int]) -> None:
+        """Refuse new rows of arms that their decision refuses; a corrected one may stay with its arm."""
+        configuration, refused = self._state.configuration, dict[tuple[str, ...], frozenset[int]]()
+        keys = list(zip(*rows.keys, strict=True)) or [()] * len(rows.arms)
+        for place in places:
+            key, arm = keys[place], rows.arms[place]
+            if key not in refused:
+                refused[key] = configuration.arm_rules.refused(key)
+            if arm in refused[key]:
+                raise refused_arm(configuration, key, self._state.actions[arm], rows.positions[place])
+
+    def _store_rows(self, columns: Columns, records: list[Row], old: list[Row]) -> None:
+        """Insert new records in the place of old ones, and add them up."""
+        if old:
+            tables.delete_records(self._session, self._layout, "identity", [row[0] for row in old])
+            self._check_sums = self._check_sums.update(self._keyring, "record", old)
+            for _, _, arm, units, *decision in old:
+                counts, totals = self._sums[decision[0] if decision else FIRST]
+                counts[arm] -= 1
+                totals[arm] -= units
+        if not records:
             return
-        self._add_up(new)
-        texts = _texts(records)
-        self._digests = self._digests.with_records(self._keyring, new.identities.tolist(), texts)
-        owned = is_given(new.owners)
-        if not owned.all():
-            texts = [texts[place] for place in np.flatnonzero(owned).tolist()]
-        self._tallies.add(new.owners[owned], packed(self._keyring.tally_digests(texts)))
-        self._pending.add(columns)
-        if self._pending.is_full:
-            self._pending.insert()
-            # A check compares tallies with the records of the same people: both are stored.
-            if not self._id_index.is_done or self._tallies.are_many():
-                self._tallies.store(self._session)
-
-    def _store_pending(self) -> None:
-        """Store the records that wait, and the tallies that count them."""
-        self._pending.insert()
-        self._pending.restore_indexes()
-        self._tallies.store(self._session)
-
-    def _add_up(self, new: IncomingRows) -> None:
-        """Add the rows to the sums of their decisions."""
         n_arms = len(self._state.actions)
-        places, of_rows = np.unique(new.decisions * n_arms + new.arms, return_inverse=True)
-        counts = np.bincount(of_rows)
-        totals = np.zeros(len(places), np.int64)
-        np.add.at(totals, of_rows, new.units)
-        for place, count, total in zip(places.tolist(), counts.tolist(), totals.tolist(), strict=True):
-            decision, arm = divmod(place, n_arms)
-            own_counts, own_units = self._sums[decision]
-            own_counts[arm] += count
-            own_units[arm] += total
+        decisions = columns["decision"].astype(np.int64) if self._numbers is not None else FIRST
+        groups, of_rows = np.unique(decisions * n_arms + columns["arm"], return_inverse=True)
+        sums = np.zeros(len(groups), np.int64)
+        np.add.at(sums, of_rows, columns["units"])
+        for group, count, total in zip(
+            groups.tolist(), np.bincount(of_rows).tolist(), sums.tolist(), strict=True
+        ):
+            counts, totals = self._sums[group // n_arms]
+            counts[group % n_arms] += count
+            totals[group % n_arms] += total
+        # Each record as `ascii` writes it, in less time.
+        form = b"(%b)" % b", ".join([b"%a"] * len(records[0]))
+        self._check_sums = self._check_sums.with_records(self._keyring, [form % row for row in records])
+        self._pending.add(columns)
 
-    def _delete_corrected(self, corrected: Corrected) -> None:
-        """Delete records that rows of this chunk come in the place of."""
-        if not corrected.records:
-            return
-        self._store_pending()
-        delete_corrected(self._session, self._keyring, self._layout, corrected)
-        self._digests = self._digests.update(self._keyring, "record", corrected.records)
-        for decision, arm, own in corrected.per_decision():
-            counts, units = self._sums[decision]
-            counts[arm] -= 1
-            units[arm] -= own
+    def _with_source(self) -> Any:
+        """Store the columns of the source, by which later ones are compared; the check-sums with it."""
+        description, check_sums = canonical({"columns": columns_of(self._source)}), self._before.check_sums
+        number, is_new = tables.add_source(self._session, description)
+        return check_sums.update(self._keyring, "source", [(number, description)]) if is_new else check_sums
+
+    @property
+    def n_decisions(self) -> int:
+        """How many decisions there are with the new keys."""
+        return self._before.n_decisions + (0 if self._numbers is None else len(self._numbers.new))
 
     def store(self) -> State:
-        """Store what is left, the new statistics and tallies, and let the learner decide again."""
-        self._store_pending()
-        state, transaction = replace(self._state, digests=self._digests), self._transaction
-        if self.comparison.numbers is not None:
-            state = self._with_decisions(state, self.comparison.numbers)
-        elif self.comparison.added or self.comparison.replaced:
-            assert state.decision is not None  # its actions are known
-            sums = state.decision.statistics.plus(*self._sums[FIRST])
-            state = state.with_stream(sums.stream(state.configuration))
-        if self._before.configuration.actions is None:
-            transaction.append("actions", actions=list(state.actions))
-        user_type = state.configuration.user_type
-        if user_type != self._before.configuration.user_type:
-            transaction.append("user_type", user_type=str(user_type))
-        if self.comparison.replaced:
-            transaction.append("correct", replaced=self.comparison.replaced)
+        """Store what is left and the statistics of decisions with new rows, which decide again."""
+        if self._dry_run:
+            return self._before
+        self._pending.insert()
+        self._pending.restore_indexes()
+        state, transaction = replace(self._state, check_sums=self._check_sums), self._transaction
+        configuration, fixed = state.configuration, self._before.configuration
+        decisions = [] if state.decision is None or not self._sums else [state.decision]
+        if self._numbers is not None:
+            old = read_decisions(transaction, self._sums.keys() - self._numbers.new.keys())
+            decisions = [*old, *empty_decisions(state, self._numbers.new)]
+        filled = [
+            replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in decisions
+        ]
+        state = put_decisions(transaction, state, decided(filled, configuration, warns=True))
+        if fixed.actions is None:
+            transaction.append("actions", configuration=configuration)
+        if configuration.user_type != fixed.user_type:
+            transaction.append("user_type", configuration=configuration)
+        if self.counts["replaced"]:
+            transaction.append("correct", replaced=self.counts["replaced"])
         if state != self._before:
             transaction.store(state)
         return transaction.state
 
-    def _with_decisions(self, state: State, numbers: DecisionNumbers) -> State:
-        """Add the rows to their decisions, which decide again; others stay as they are."""
-        configuration = state.configuration
-        old = read_decisions(self._transaction, self._sums.keys() - numbers.new.keys())
-        new = empty_decisions(state, numbers.new)
-        filled = [
-            replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in (*old, *new)
-        ]
-        return put_decisions(self._transaction, state, decided(filled, configuration))
 
-
-def _texts(records: list[Row]) -> list[bytes]:
-    """Each record as `ascii` writes it, in less time."""
-    form = b"(%b)" % b", ".join([b"%a"] * len(records[0]))
-    return [form % record for record in records]
+def _records(columns: Columns) -> list[Row]:
+    """Records as Python values, a row without a user with None as its owner."""
+    lists = {name: values.tolist() for name, values in columns.items()}
+    if NO_DIGEST in lists["owner"]:
+        lists["owner"] = [None if owner == NO_DIGEST else owner for owner in lists["owner"]]
+    return list(zip(*lists.values(), strict=True))
 
 
 class _PendingRecords:
     """New records that are inserted many at a time."""
 
-    def __init__(self, session: Session, id_index: IdIndexCheck, *, is_first_load: bool) -> None:
-        self._session, self._id_index, self._is_first_load = session, id_index, is_first_load
+    def __init__(self, session: Session, *, is_first_load: bool) -> None:
+        self._session, self._is_first_load = session, is_first_load
         self._may_drop_indexes = is_first_load
         self._chunks: list[Columns] = []
-        self._number = 0
         self._lacks_indexes = False
 
     def add(self, columns: Columns) -> None:
-        """Take records that the vault does not hold."""
+        """Take records that the vault does not hold, and insert them if there are many."""
         self._chunks.append(columns)
-        self._number += len(columns["identity"])
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there are as many as are inserted together."""
-        return self._number >= _AT_ONCE
+        if sum(len(each["identity"]) for each in self._chunks) >= _AT_ONCE:
+            self.insert()
 
     def insert(self) -> None:
-        """Insert all of them, if they are new by another way as well.
+        """Insert all of them.
 
         Identities and owners are random: in the order of one of them, each page of its index is visited once.
         A first load on SQLite fills the index of identities only. Later the pages of the index of owners may
         be as full as building it leaves them, and are split with their neighbours, which are at hand then.
         """
-        if not self._number:
+        if not self._chunks:
             return
         joined = {name: np.concatenate([each[name] for each in self._chunks]) for name in self._chunks[0]}
-        self._chunks, self._number = [], 0
-        owned = is_given(joined["owner"])
-        self._id_index.confirm_new(self._session, joined["owner"][owned], joined["identity"][owned])
-        if self._may_drop_indexes and len(owned) >= _MANY and self._session.dialect.drop_record_indexes:
+        self._chunks = []
+        order = order_of(joined["identity"])
+        if self._may_drop_indexes and len(order) >= _MANY and self._session.dialect.drop_record_indexes:
             tables.drop_record_indexes(self._session)
             self._lacks_indexes = True
         self._may_drop_indexes = False
-        order = order_of(joined["identity"])
         if not self._is_first_load:
             order = order[order_of(joined["owner"][order])]
         for start in range(0, len(order), _IN_A_STATEMENT):

@@ -1,38 +1,35 @@
-"""How a vault keeps its records: in its own tables (managed), or at their sources (external).
+"""How a vault keeps its records: in its own table, or (`ExternalRecords`) at the sources they come from."""
 
-Both are classes of one base class, chosen once when the vault is opened.
-"""
-
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from armnesia.core.arrays import BoolArray, IntArray
-from armnesia.core.errors import InvalidInputError
+from armnesia.core.errors import InvalidInputError, VaultError
+from armnesia.core.messages import counted
 from armnesia.core.progress import RowCounter
 from armnesia.core.urls import redacted
 from armnesia.logs import Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results.sources import HeldSource
-from armnesia.vault.state.decisions import VaultDecision
-from armnesia.vault.state.owner_tallies import TallyObserver
+from armnesia.vault.results import HeldSource
+from armnesia.vault.state.check_sums import CheckSums, compute_check_sums
+from armnesia.vault.state.decision_table import put_all_decisions, put_decisions
+from armnesia.vault.state.decisions import FIRST, VaultDecision, decided, in_decision
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
-from armnesia.vault.state.table_digests import TableDigests
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.digest_arrays import DigestArray
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.schema import RecordLayout
 
 if TYPE_CHECKING:
-    from armnesia.vault.state.source_lookup import SourceLookup
+    from armnesia.vault.state.external_records import SourceLookup
 
 _MOST_PROBLEMS = 20
-
+_AT_ONCE = 10_000
+"""Deleted records that are in memory at the same time."""
 
 DecisionSums: TypeAlias = Mapping[int, list[tuple[int, int, int, bool]]]
 """By the number of a decision, what records add up to: (arm, count, units, whether all are 0 or 1)."""
@@ -46,101 +43,64 @@ class DeletedRecords(NamedTuple):
     rows: list[Row]
     held: set[bytes]
     """The row keys of those names of the request that had records."""
-    to_tallies: list[Statement]
-    """What stores the tallies of their owners without them."""
-    texts: Sequence[bytes] = ()
-    """The rows as they are digested, in the same order."""
 
 
 @dataclass(frozen=True)
 class RecordScan:
     """What one pass over all tables found."""
 
-    digests: TableDigests
-    needs_recount: bool
-    """Whether the statistics may count rows that they must not count; always true of external records."""
-    sums: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    """Per decision and arm, how many records there are and the sum of their units; empty if external."""
+    check_sums: CheckSums
+    sums: Mapping[tuple[int, int], Sequence[int]] = field(default_factory=dict)
+    """Per decision and arm, the count and the units of the records that may be here; empty if external."""
     forgotten: tuple[bytes, ...] = ()
     """The identities of records that belong to forgotten people, or were forgotten themselves."""
-    tallies: TallyObserver | None = None
-    """The tallies of their owners, to be compared with the table once; None if external."""
 
 
-@dataclass(frozen=True)
-class IncomingRows:
-    """Rows that may come in, by column."""
+class Records:
+    """The records of a vault that holds the rows itself, with a digest of the user: a managed vault.
 
-    places: IntArray
-    """Where each stands in its chunk."""
-    identities: DigestArray
-    owners: DigestArray
-    """`NO_DIGEST` for a row without a user."""
-    users: Sequence[str | None]
-    """The users of all rows of the chunk."""
-    arms: IntArray
-    units: IntArray
-    decisions: IntArray
-    source: int
+    `lookup` is None here: an external vault has in it what it has found at its sources.
+    """
 
-    def __len__(self) -> int:
-        return len(self.places)
+    def __init__(self, layout: RecordLayout) -> None:
+        self.layout = layout
 
-    def chosen(self, which: BoolArray | IntArray) -> "IncomingRows":
-        """Some of the rows."""
-        arrays = {
-            name: getattr(self, name)[which]
-            for name in ("places", "identities", "owners", "arms", "units", "decisions")
-        }
-        return replace(self, **arrays)
-
-
-class Records(ABC):
-    """All records of a vault."""
-
-    layout: RecordLayout
-    erasure_excludes: ClassVar[str] = ""
-    """What erasure does not cover, in words that follow the database's own in a certificate."""
-
-    @abstractmethod
     def count(self, session: Session) -> int:
         """How many records there are."""
+        return tables.count_records(session)
 
-    @abstractmethod
     def look_up(
-        self,
-        reading: Callable[[], AbstractContextManager[Transaction]],
-        target: ErasureTarget,
-        *,
-        exactly: bool,
+        self, transaction: Transaction, target: ErasureTarget, *, exactly: bool
     ) -> "SourceLookup | None":
-        """Find what takes long to find of a request, before the write lock is taken; None if nothing does."""
+        """Look a request up where the rows are, if that is not in the vault."""
+        return None
 
-    def current(
-        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup", *, exactly: bool
-    ) -> "SourceLookup":
-        """What was found before, or what is found now if that may be something else."""
-        return lookup
-
-    @abstractmethod
     def find(
         self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> DecisionSums:
         """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
+        keys = target.row_keys(transaction.keyring)
+        found: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
+        sums = tables.sum_records(transaction.session, self.layout, target.row_column, keys)
+        for decision, arm, n, total, binary in sums:
+            found[decision].append((arm, n, int(total), bool(binary)))
+        return found
 
-    @abstractmethod
     def delete(
         self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> DeletedRecords:
-        """Delete the records of a request; refuse if another way than the index finds other rows."""
+        """Delete the records of a request, and add them up."""
+        sums = self.find(transaction, target, lookup)
+        keys = target.row_keys(transaction.keyring)
+        rows = tables.delete_records(transaction.session, self.layout, target.row_column, keys)
+        return DeletedRecords(sums, rows, {bytes(row[1 if target.users else 0]) for row in rows})
 
-    @abstractmethod
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
     ) -> set[bytes]:
         """The row keys of those names in a request that have records."""
+        return self.keys_held(transaction, target, target.row_keys(transaction.keyring), lookup)
 
-    @abstractmethod
     def keys_held(
         self,
         transaction: Transaction,
@@ -149,29 +109,27 @@ class Records(ABC):
         lookup: "SourceLookup | None",
     ) -> set[bytes]:
         """Which row keys, of names that are spelled nearly as those of a request, have records."""
+        return tables.keys_with_records(transaction.session, target.row_column, keys)
 
-    @abstractmethod
     def some_without_user(self, session: Session, lookup: "SourceLookup | None") -> bool:
         """Whether there may be records without a user."""
+        return tables.has_records_without_owner(session)
 
-    def confirm_nobody(  # noqa: B027 (at a source no index is relied on)
-        self, transaction: Transaction, owners: Sequence[bytes]
-    ) -> None:
-        """Refuse to say that nothing is held of these people where an index may hide it; after a deletion."""
-
-    @abstractmethod
     def check_source(self, session: Session, source: Source) -> None:
-        """Refuse a source that rows of this vault cannot come from."""
+        """Refuse a source that rows of this vault cannot come from: there is none."""
 
-    @abstractmethod
     def check_corrections(self, source: Source) -> None:
-        """Refuse a source whose rows cannot come in the place of records."""
+        """Refuse rows without ids: nothing says which record they correct."""
+        if source.columns.id is None:
+            raise InvalidInputError(
+                "corrections need the id column, which says which record a row replaces: name it with id"
+                " (--id-column); records that came in without ids cannot be corrected"
+            )
 
     def readmit(self, transaction: Transaction, state: State) -> State:
         """The state after people were readmitted, whose records may come in again."""
         return state
 
-    @abstractmethod
     def scan(
         self,
         session: Session,
@@ -179,15 +137,26 @@ class Records(ABC):
         suppressed: Suppressed,
         *,
         counter: RowCounter | None = None,
-        digest_keyring: Keyring | None = None,
     ) -> RecordScan:
-        """Read all tables once, compute their digests, and look for records that must not be there.
+        """Read all tables once: check-sums, the sums of records that may be here, and those that may not."""
+        sums: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+        forgotten: list[bytes] = []
+        users, records = suppressed["user"], suppressed["record"]
 
-        The digests in `suppressed` are made with `keyring`. Those of the tables are made with
-        `digest_keyring`, by default the same; it is an older one while a backup is brought up to date.
-        """
+        def observe(rows: Iterable[Row]) -> Iterator[Row]:
+            for row in rows:
+                identity, owner, arm, units, *decision = row
+                if owner in users or identity in records:
+                    forgotten.append(bytes(identity))
+                else:
+                    own = sums[decision[0] if decision else FIRST, arm]
+                    own[0] += 1
+                    own[1] += units
+                yield row
 
-    @abstractmethod
+        check_sums = compute_check_sums(session, keyring, self.layout, counter=counter, observe=observe)
+        return RecordScan(check_sums, sums, tuple(forgotten))
+
     def problems(
         self,
         session: Session,
@@ -198,12 +167,16 @@ class Records(ABC):
         counter: RowCounter,
     ) -> tuple[list[str], list[str]]:
         """Compare the records with the statistics of all decisions: problems, and notes."""
+        problems = statistics_problems(decisions, state, scan.sums, "the vault's rows")
+        if scan.forgotten:
+            kinds = ("row of forgotten people or records is", "rows of forgotten people or records are")
+            problems.append(f"records: {counted(len(scan.forgotten), *kinds)} present")
+        return problems, []
 
-    @abstractmethod
     def matches(self, scan: RecordScan, state: State) -> bool:
         """Whether the tables are as armnesia left them, as far as a recount depends on it."""
+        return scan.check_sums == state.check_sums
 
-    @abstractmethod
     def recount(
         self,
         transaction: Transaction,
@@ -211,21 +184,60 @@ class Records(ABC):
         decisions: Sequence[VaultDecision] = (),
         counter: RowCounter | None = None,
     ) -> State:
-        """Compute the statistics again from the records, without those of forgotten people.
+        """Delete the records of forgotten people, and take the statistics from the scan.
 
-        `decisions` are all decisions of a vault with key columns, by their numbers; one whose statistics stay
-        the same keeps its served arm.
+        `decisions` are all decisions of a vault with key columns, by their numbers. A decision whose
+        statistics stay the same keeps its served arm.
         """
+        state, session, keyring = transaction.state, transaction.session, transaction.keyring
+        check_sums = state.check_sums
+        for start in range(0, len(scan.forgotten), _AT_ONCE):
+            some = scan.forgotten[start : start + _AT_ONCE]
+            deleted = tables.delete_records(session, self.layout, "identity", some)
+            check_sums = check_sums.update(keyring, "record", deleted)
+        state, n_arms = replace(state, check_sums=check_sums), len(state.actions)
+        keyed, known = bool(state.configuration.by), decisions
+        if not keyed:
+            known = [] if state.decision is None else [state.decision]
+        left, counted_again = dict(scan.sums), []
+        for each in known:  # what was deleted before stays
+            own = [left.pop((each.number, arm), (0, 0)) for arm in range(n_arms)]
+            counts, units = zip(*own, strict=True)
+            statistics = replace(each.statistics, counts=counts, units=units)
+            if statistics != each.statistics:
+                counted_again.append(replace(each, statistics=statistics))
+        try:
+            again = decided(counted_again, state.configuration)
+        except InvalidInputError:  # sums that no records can have
+            left[0, 0] = (0, 0)
+        if left:
+            raise VaultError(
+                "the vault has rows that no ingest stored, with arms or rewards that do not exist: restore a"
+                " backup"
+            )
+        if keyed:
+            return put_all_decisions(session, state, keyring, again)
+        return put_decisions(transaction, state, again)
 
-    @abstractmethod
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
-        """The sources that records are looked up at."""
+        """The sources that records are looked up at: none."""
+        return ()
 
-    def drop_sources(self, session: Session, names: Sequence[str]) -> list[int]:
-        """Forget sources that no longer exist, and return their numbers; refuse names that are none."""
+    def drop_sources(self, session: Session, names: Sequence[str]) -> list[str]:
+        """Remove sources that no longer exist, and return their ids; refuse names that are none."""
         for name in names:
             raise unknown_source(name, {})
         return []
+
+
+def refuse_returned(held: Collection[bytes]) -> None:
+    """Refuse to certify again what was done while rows of the request are in the vault again."""
+    if held:
+        raise VaultError(
+            "rows of a person or record forgotten by this request are in the vault again, put there by"
+            " something other than armnesia: run armnesia verify, and armnesia restore --as-it-is to remove"
+            " them"
+        )
 
 
 def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
@@ -238,31 +250,25 @@ def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
 def statistics_problems(
     decisions: Iterable[VaultDecision],
     state: State,
-    found: Mapping[tuple[int, int], tuple[int, int]],
+    found: Mapping[tuple[int, int], Sequence[int]],
     source: str,
 ) -> list[str]:
     """Where the statistics differ from the sums of the records, (count, units) per decision and arm."""
     problems: list[str] = []
-    known: set[tuple[int, int]] = set()
-    differing = 0
+    left = {place: tuple(sums) for place, sums in found.items()}
     for decision in decisions:
-        sums = decision.statistics
-        keys = zip(state.configuration.key_columns, decision.key, strict=True)
-        named = ", ".join(f"{column.name}={value}" for column, value in keys)
-        of_key = f" in decision {named}" if named else ""
-        for arm, (count, total) in enumerate(zip(sums.counts, sums.units, strict=True)):
-            records, units = found.get((decision.number, arm), (0, 0))
-            known.add((decision.number, arm))
-            if (count, total) != (records, units):
-                differing += 1
-                if differing <= _MOST_PROBLEMS:
-                    problems.append(
-                        f"statistics of action {canonical(state.actions[arm])}{of_key}: the vault has {count}"
-                        f" records with reward units {total}, {source} give {records} with {units}"
-                    )
-    if differing > _MOST_PROBLEMS:
-        problems.append(f"statistics: {differing - _MOST_PROBLEMS} more differences of the same kind")
-    unknown = {place for place, sums in found.items() if sums != (0, 0)} - known
+        of_key = in_decision(state.configuration, decision.key)
+        for arm, own in enumerate(zip(decision.statistics.counts, decision.statistics.units, strict=True)):
+            records, units = left.pop((decision.number, arm), (0, 0))
+            if own != (records, units):
+                problems.append(
+                    f"statistics of action {canonical(state.actions[arm])}{of_key}: the vault has {own[0]}"
+                    f" records with reward units {own[1]}, {source} give {records} with {units}"
+                )
+    if len(problems) > _MOST_PROBLEMS:
+        more = f"statistics: {len(problems) - _MOST_PROBLEMS} more differences of the same kind"
+        problems = [*problems[:_MOST_PROBLEMS], more]
+    unknown = [place for place, sums in left.items() if sums != (0, 0)]
     if unknown:
         problems.append(f"records: rows of {len(unknown)} arms that the vault does not have")
     return problems

@@ -6,27 +6,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armnesia.core.arrays import scalar_or_array
 from armnesia.core.errors import ArmnesiaError, UnsupportedError
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.privacy import Guarantee, Level
 from armnesia.unlearners import JointRelease, Release, Rollback
-from armnesia.unlearners.base import Branch
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, check_joint, meaningful_budget
-from armnesia.vault.results.forgotten import TouchedDecision
-from armnesia.vault.state.decision_statistics import ArmSums
-from armnesia.vault.state.decision_table import (
+from armnesia.vault.results import TouchedDecision
+from armnesia.vault.state.decision_table import put_decisions, read_decisions
+from armnesia.vault.state.decisions import (
+    DEFAULT,
+    LEARNER,
+    RELEASE,
+    VaultDecision,
     decided,
-    joint_request,
+    exact_sums,
     key_dict,
-    put_decisions,
-    read_decisions,
     stacked,
     unstacked,
 )
-from armnesia.vault.state.decisions import DEFAULT, FIRST, LEARNER, RELEASE, VaultDecision
 from armnesia.vault.state.records import DecisionSums
 from armnesia.vault.state.request_options import ResolvedRequest
 from armnesia.vault.state.sealed_state import State
@@ -47,30 +46,34 @@ class TouchedDecisions(NamedTuple):
 
 def read_touched_decisions(transaction: Transaction, sums: DecisionSums) -> TouchedDecisions | None:
     """Read the decisions that a request takes records from; None if it takes none."""
-    if not sums:
+    if not any(count for own in sums.values() for _, count, _, _ in own):
         return None
-    state = transaction.state
-    if state.configuration.by:
-        decisions = read_decisions(transaction, sums)
-        stream, numbers = stacked(decisions, state.configuration), [each.number for each in decisions]
-        request = visible = joint_request(numbers, sums, state.configuration)
-        if stream.offered is not None:
-            offered = dict(zip(numbers, stream.offered, strict=True))
-            seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in numbers}
-            visible = joint_request(numbers, seen, state.configuration)
-        return TouchedDecisions(decisions, stream, request, visible)
-    assert state.decision is not None  # it has the records
-    stream = state.decision.statistics.stream(state.configuration)
-    alone = DeletionRequest.from_sums(stream.statistics, sums[FIRST])
-    if alone is None:
-        return None
-    if stream.offered is None:
-        return TouchedDecisions([state.decision], stream, alone, alone)
-    found = DeletionRequest.from_sums(
-        stream.statistics, [own for own in sums[FIRST] if stream.offered[own[0]]]
-    )
-    nothing = ArmStatistics.empty(state.actions, state.configuration.reward_range)
-    return TouchedDecisions([state.decision], stream, alone, found or DeletionRequest(nothing, binary=True))
+    configuration, decisions = transaction.state.configuration, read_decisions(transaction, sums)
+    stream = stacked(decisions, configuration) if configuration.by else transaction.state.require_stream()
+    request = visible = _request(decisions, sums, configuration)
+    if stream.offered is not None:
+        offered = dict(zip([each.number for each in decisions], np.atleast_2d(stream.offered), strict=True))
+        seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in offered}
+        visible = _request(decisions, seen, configuration)
+    return TouchedDecisions(decisions, stream, request, visible)
+
+
+def _request(
+    decisions: Sequence[VaultDecision], sums: DecisionSums, configuration: Configuration
+) -> DeletionRequest:
+    """The records of a request, with the decisions on the first axis if there can be many."""
+    actions = configuration.actions
+    assert actions is not None  # there are records
+    counts = np.zeros((len(decisions), len(actions)), dtype=np.int64)
+    units, binary = [[0] * len(actions) for _ in decisions], True
+    for place, decision in enumerate(decisions):
+        for arm, count, total, only_extremes in sums.get(decision.number, ()):
+            counts[place, arm] += count
+            units[place][arm] += total
+            binary &= only_extremes
+    which = slice(None) if configuration.by else 0
+    records = ArmStatistics(actions, counts[which], exact_sums(units)[which], configuration.reward_range)
+    return DeletionRequest(records, binary)
 
 
 def describe_touched(
@@ -98,9 +101,7 @@ def counts_by_action(state: State, deleted: DeletionRequest | None) -> dict[Hash
     """The deleted records per action, of all decisions together."""
     if deleted is None:
         return dict.fromkeys(state.actions, 0)
-    counts = deleted.records.counts
-    totals = counts if counts.ndim == 1 else counts.sum(axis=0)
-    return dict(zip(state.actions, totals.tolist(), strict=True))
+    return dict(zip(state.actions, np.atleast_2d(deleted.counts).sum(axis=0).tolist(), strict=True))
 
 
 class RequestOutcome(NamedTuple):
@@ -120,70 +121,38 @@ class RequestOutcome(NamedTuple):
 def decide_request(
     transaction: Transaction, touched: TouchedDecisions | None, resolved: ResolvedRequest
 ) -> RequestOutcome:
-    """Release an arm in each decision and roll the statistics back, if there were records."""
-    before = transaction.state
-    if touched is None:
-        again = 0 if before.configuration.by else None
-        return RequestOutcome("nothing_held", {}, before, None, decided_again=again)
-    used, release, stream = release_within_policy(before.configuration, touched, resolved)
-    if isinstance(release, JointRelease):
-        served = release.draw()
-        state, again = _with_released(transaction, touched, release, stream, served)
-        facts = _joint_facts(before, touched, release, used, served)
-    else:
-        served = [release.draw()]
-        arm = before.actions.index(served[0])
-        sums = ArmSums.of(stream, before.configuration)
-        kept = touched.visible is not touched.request and _keep_their_arm(touched, release.guarantee)[0]
-        by = touched.decisions[0].served_by if kept else RELEASE
-        state, again = before.changed(decision=VaultDecision(FIRST, (), sums, arm, by)), None
-        facts = _ledger_facts(before.configuration, release.guarantee, used) | {"released": served[0]}
-        facts |= {"kept": True} if kept else {}
-        if release.guarantee.level.sees_shape:
-            facts["counts"] = list(touched.request.counts.tolist())
-    return RequestOutcome("forget", facts, state, release, served, used.fallback_because, again)
+    """Release an arm in each decision and roll the statistics back, if there were records.
 
-
-def _with_released(
-    transaction: Transaction,
-    touched: TouchedDecisions,
-    release: JointRelease,
-    stream: Stream,
-    served: Sequence[Hashable],
-) -> tuple[State, int]:
-    """Store the touched decisions, which serve the released arms; also, how many others were decided again.
-
-    Where the level conceals which decisions were touched, so does what is said to have chosen their arms: all
-    served arms are then those of the learner, also in decisions that served what an earlier request released.
+    With many decisions, where the level conceals which of them were touched, so does what is said to have
+    chosen their arms: all served arms are then those of the learner, also in decisions that served what an
+    earlier request released.
     """
-    decisions, state = touched.decisions, transaction.state
-    arms = [state.actions.index(action) for action in served]
-    if release.guarantee.level.sees_shape:
-        kept = _keep_their_arm(touched, release.guarantee)
-        by = [each.served_by if keeps else RELEASE for each, keeps in zip(decisions, kept, strict=True)]
-        return put_decisions(transaction, state, unstacked(decisions, stream, arms, by)), 0
-    by = [DEFAULT if empty else LEARNER for empty in stream.decision().no_data.tolist()]
-    others = read_decisions(transaction, released_elsewhere(transaction, touched))
-    changed = [*unstacked(decisions, stream, arms, by), *decided(others, state.configuration)]
-    return put_decisions(transaction, state, changed), len(others)
+    before, configuration = transaction.state, transaction.state.configuration
+    if touched is None:
+        again = 0 if configuration.by else None
+        return RequestOutcome("nothing_held", {}, before, None, decided_again=again)
+    used, release, stream = release_within_policy(configuration, touched, resolved)
+    served = release.draw() if isinstance(release, JointRelease) else [release.draw()]
+    conceals = bool(configuration.by) and not release.guarantee.level.sees_shape
+    by = [RELEASE] * len(served)
+    if conceals:
+        by = [DEFAULT if empty else LEARNER for empty in stream.decision().no_data.tolist()]
+    arms = [before.actions.index(action) for action in served]
+    changed = unstacked(touched.decisions, stream, arms, by)
+    others = released_elsewhere(transaction, touched) if conceals else set()
+    if others:
+        changed += decided(read_decisions(transaction, others), configuration)
+    state = put_decisions(transaction, before, changed)
+    facts = _ledger_facts(configuration, release.guarantee, used)
+    facts |= (_joint_facts if configuration.by else _single_facts)(before, touched, release.guarantee, served)
+    again = len(others) if configuration.by else None
+    return RequestOutcome("forget", facts, state, release, served, used.fallback_because, again)
 
 
 def released_elsewhere(transaction: Transaction, touched: TouchedDecisions) -> set[int]:
     """The numbers of the other decisions that serve what an earlier request released."""
-    if not transaction.state.configuration.may_serve_releases:
-        return set()
     numbers = tables.numbers_served_by(transaction.session, RELEASE)
     return set(numbers) - {each.number for each in touched.decisions}
-
-
-def _keep_their_arm(touched: TouchedDecisions, guarantee: Guarantee) -> list[bool]:
-    """Which touched decisions keep the served arm: those that lose records of no arm that they offer.
-
-    Such records have no influence. Where the level conceals which decisions were touched, all decide again.
-    """
-    if touched.visible is touched.request or not guarantee.level.sees_shape:
-        return [False] * len(touched.decisions)
-    return list(np.atleast_1d(touched.visible.is_empty).tolist())
 
 
 def release_within_policy(
@@ -203,9 +172,7 @@ def release_within_policy(
     try:
         release, later = answer(resolved.unlearner, touched.visible, resolved.budget)
         if policy.allows(release.guarantee):
-            if touched.visible is not touched.request:
-                release, later = _with_kept_arms(touched, release), stream.remove(touched.request)
-            return resolved, release, later
+            return resolved, release, _without_all(touched, later)
         refusal: ArmnesiaError = policy.refusal(release.guarantee)
     except UnsupportedError as error:
         if resolved.unlearner.several_arms or touched.visible.n_sources.max() < 2:
@@ -219,48 +186,12 @@ def release_within_policy(
     if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
         # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
         release = replace(release, guarantee=replace(release.guarantee, level=weakest))
-    if touched.visible is not touched.request:
-        release, later = _with_kept_arms(touched, release), stream.remove(touched.request)
-    return exact, release, later
+    return exact, release, _without_all(touched, later)
 
 
-def _with_kept_arms(touched: TouchedDecisions, release: Release | JointRelease) -> Release | JointRelease:
-    """The release, which is the served arm in decisions that keep it."""
-    kept = np.flatnonzero(_keep_their_arm(touched, release.guarantee))
-    if not kept.size:
-        return release
-    own = release.release if isinstance(release, JointRelease) else release
-    probabilities, branches = np.array(own.probabilities), np.array(own.branch, dtype=object)
-    rows, row_branches = np.atleast_2d(probabilities), np.atleast_1d(branches)  # views, of one decision too
-    rows[kept] = 0.0
-    for place in kept.tolist():
-        rows[place, touched.decisions[place].served] = 1.0
-    row_branches[kept] = Branch.UNCHANGED
-    own = replace(own, probabilities=probabilities, branch=scalar_or_array(branches))
-    return replace(release, release=own) if isinstance(release, JointRelease) else own
-
-
-def _joint_facts(
-    state: State,
-    touched: TouchedDecisions,
-    release: JointRelease,
-    used: ResolvedRequest,
-    served: Sequence[Hashable],
-) -> dict[str, Any]:
-    """What the ledger says of a deletion in many decisions: which they are only if that is public."""
-    configuration = state.configuration
-    facts = _ledger_facts(configuration, release.guarantee, used) | {"by": list(configuration.by)}
-    if not release.guarantee.level.sees_shape:
-        return facts
-    columns, counts = configuration.key_columns, touched.request.counts.tolist()
-    each = zip(touched.decisions, counts, served, strict=True)
-    kept = _keep_their_arm(touched, release.guarantee)
-    facts["decisions"] = [
-        {"key": key_dict(columns, decision.key), "counts": own, "released": arm}
-        | ({"kept": True} if keeps else {})
-        for (decision, own, arm), keeps in zip(each, kept, strict=True)
-    ]
-    return facts
+def _without_all(touched: TouchedDecisions, later: Stream) -> Stream:
+    """The stream without the records of arms that are not offered, either."""
+    return later if touched.visible is touched.request else touched.stream.remove(touched.request)
 
 
 def _ledger_facts(
@@ -278,3 +209,25 @@ def _ledger_facts(
         "budget": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
         "level": str(guarantee.level),
     }
+
+
+def _single_facts(
+    state: State, touched: TouchedDecisions, guarantee: Guarantee, served: Sequence[Hashable]
+) -> dict[str, Any]:
+    """What the ledger says of a deletion in the one decision: what was lost only if that is public."""
+    facts: dict[str, Any] = {"released": served[0]}
+    return facts | ({"counts": touched.request.counts.tolist()} if guarantee.level.sees_shape else {})
+
+
+def _joint_facts(
+    state: State, touched: TouchedDecisions, guarantee: Guarantee, served: Sequence[Hashable]
+) -> dict[str, Any]:
+    """What the ledger says of a deletion in many decisions: which they are only if that is public."""
+    facts: dict[str, Any] = {"by": list(state.configuration.by)}
+    if guarantee.level.sees_shape:
+        columns, counts = state.configuration.key_columns, touched.request.counts.tolist()
+        facts["decisions"] = [
+            {"key": key_dict(columns, decision.key), "counts": own, "released": arm}
+            for decision, own, arm in zip(touched.decisions, counts, served, strict=True)
+        ]
+    return facts

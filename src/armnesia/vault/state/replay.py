@@ -1,224 +1,173 @@
-"""Replaying the ledger: the state that its entries imply, where the stored state cannot be trusted."""
+"""Replaying a ledger: what its entries, and the digests of its journal, say about the vault at its end."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
-from armnesia.core.arrays import IntArray
-from armnesia.core.errors import VaultError, refuse_first
-from armnesia.vault.configuration import Configuration, Policy
+from armnesia.core.errors import InvalidInputError
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.ledger import Head
-from armnesia.vault.ledger.public_keys import KEY_KINDS, SigningKey, key_history
-from armnesia.vault.state.decision_statistics import ArmSums
-from armnesia.vault.state.decisions import DEFAULT, VaultDecision
-from armnesia.vault.state.sealed_state import ROTATED_BELOW, State, store_statements
-from armnesia.vault.state.table_digests import TableDigests
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import WITH_DECISIONS, WITH_SERVICE
+from armnesia.vault.ledger.certificate import PublicKey
+from armnesia.vault.ledger.entry import Entry
+from armnesia.vault.ledger.envelope import Envelope
+from armnesia.vault.ledger.journal import Line
+from armnesia.vault.ledger.merkle import root_of, split
+from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision
+from armnesia.vault.storage.database import Row
 
 
-@dataclass(frozen=True)
-class ReplayedState:
-    """What the entries of a whole ledger say about the state at its end."""
+@dataclass
+class Replayed:
+    """What the entries so far imply."""
 
-    configuration: Configuration
-    head: Head
-    digest_key: int
-    signing_keys: tuple[SigningKey, ...]
-    digest_key_checks: Mapping[int, str]
-    """The check value of each digest key, as far as the ledger has it."""
-    deleted_counts: IntArray
-    """How many records of each arm were deleted, as far as that is public; without key columns."""
-    deleted_by_key: Mapping[tuple[str, ...], tuple[int, ...]]
-    """The same by the keys of the decisions."""
+    leaves: list[bytes] = field(default_factory=list)
+    configuration: Configuration = field(default_factory=lambda: Configuration(actions=None))
+    keys: list[PublicKey] = field(default_factory=list)
+    """The public keys, each from the entry on since which it signs."""
+    digest_check: str = ""
+    """The check value of the digest key."""
+    deleted: dict[tuple[str, ...], tuple[int, ...]] = field(default_factory=dict)
+    """By the key of a decision, how many records of each arm were deleted, as far as the level says it."""
+    suppressed: dict[bytes, Row] = field(default_factory=dict)
+    """The suppression list, from a journal."""
+    revoked: dict[int, int] = field(default_factory=dict)
+    """The numbers of the tokens that were revoked, by the entry."""
+    dropped: list[str] = field(default_factory=list)
+    """The ids of the sources that no longer exist."""
+    problems: list[str] = field(default_factory=list)
+    """What is wrong with the entries, a sentence each."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> "ReplayedState":
-        """Replay the rows (sequence, entry, hash) of a ledger that has been checked."""
-        configuration: dict[str, Any] = {}
-        key_entries: list[dict[str, Any]] = []
-        checks: dict[int, str] = {}
-        digest_key, head = 1, None
-        deleted: list[int] = []
-        arm_entries: list[dict[str, Any]] = []
-        by_key: list[dict[str, Any]] = []
-        policies: list[dict[str, Any]] = []
-        for sequence, text, hash_ in rows:
-            entry, head = json.loads(text), Head(sequence, hash_)
-            kind = entry["kind"]
-            if kind == "init":
-                configuration = dict(entry["configuration"])
-                checks |= {1: entry["digest_key_check"]} if "digest_key_check" in entry else {}
-                checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))  # of a successor
-                digest_key = max(1, len(checks))
-            elif kind in ("actions", "user_type"):
-                configuration[kind] = entry[kind]
-            elif kind == "policy":
-                policies.append(entry[kind])
-            elif kind == "succeeded":
-                configuration["successors"] = [*configuration.get("successors", ()), entry["successor"]]
-            elif kind in ("add_arm", "retire_arm"):
-                arm_entries.append(entry)
-            elif kind == "rotate_digest":
-                checks |= dict(enumerate(entry.get("digest_key_checks", []), 1))
-            if kind in KEY_KINDS:
-                key_entries.append(entry)
-            digest_key += kind == "rotate_digest"
-            deleted = _sum_of(deleted, entry.get("counts", []))
-            by_key += entry.get("decisions", [])
-        assert head is not None  # a ledger begins with init
-        known = _with_arms(Configuration.from_dict(configuration), arm_entries)
-        for policy in policies:
-            known = known.after_change_of_policy(Policy(**{**policy, "levels": tuple(policy["levels"])}))
-        n_arms = len(known.actions or ())
-        in_decisions = _added_up(by_key, [column.name for column in known.key_columns], n_arms)
-        counts = np.array(_sum_of(deleted, [0] * n_arms), dtype=np.int64)
-        return cls(known, head, digest_key, key_history(key_entries), checks, counts, in_decisions)
+    def of(cls, envelopes: Iterable[Envelope], vault: str) -> "Replayed":
+        """Replay the entries of a database."""
+        found = cls()
+        for envelope in envelopes:
+            found.add(envelope, vault)
+        return found
 
-    @property
-    def public_keys(self) -> tuple[str, ...]:
-        """The public keys of the signing keys, in order."""
-        return tuple(key.public for key in self.signing_keys)
+    @classmethod
+    def of_journal(cls, lines: Iterable[Line], vault: str) -> "Replayed":
+        """Replay a journal, with its digests."""
+        found = cls()
+        for line in lines:
+            try:
+                found._add_line(line, vault)
+            except (ValueError, TypeError):
+                found.problems.append(f"the lists of commit {line.commit} are damaged")
+        return found
 
-    def state(self, vault: str, digests: TableDigests) -> State:
-        """The state as far as the ledger determines it: no records are counted yet."""
-        return State.initial(
-            vault,
-            self.configuration,
-            self.head,
-            digest_key=self.digest_key,
-            signing_key=len(self.public_keys),
-            digests=digests,
-            deleted_counts=self.deleted_counts,
-        )
+    def _add_line(self, line: Line, vault: str) -> None:
+        people = {number: split(bytes.fromhex(leaves)) for number, leaves, *_ in line.people}
+        for envelope in line.entries:
+            entry = self.add(envelope, vault)
+            if entry is None or entry.kind != "forget":
+                continue
+            if root_of(people.get(entry.number, ())) != entry.subject:
+                self.problems.append(
+                    f"it lacks the people of entry {entry.number}: it is an export for auditors, or was"
+                    " changed: give the journal that lies beside the keys"
+                )
+        for kind, digest, number in line.suppressed:
+            own = bytes.fromhex(digest)
+            self.suppressed[own] = (own, kind, number, None)
+        for kind, digest, number in line.readmitted:
+            own = bytes.fromhex(digest)
+            since = self.suppressed.get(own, (own, kind, number, None))[2]
+            self.suppressed[own] = (own, kind, since, number)
 
-    def contradictions(self, state: State) -> Iterator[str]:
-        """Where a stored state differs from the replayed one."""
-        if state.configuration != self.configuration:
-            yield "the configuration is not the one in the ledger"
-        if (state.digest_key, state.signing_key) != (self.digest_key, len(self.public_keys)):
-            yield "the keys in use are not those in the ledger"
-        if state.stream is not None:
-            deleted = state.stream.deleted_counts
-            if deleted is not None and (deleted != self.deleted_counts).any():
-                yield "the numbers of deleted records are not those in the ledger"
+    def add(self, envelope: Envelope, vault: str) -> Entry | None:
+        """Replay the next entry; None if it is none."""
+        number = len(self.leaves) + 1
+        self.leaves.append(envelope.leaf)
+        try:
+            entry = Entry.of(envelope)
+        except InvalidInputError as error:
+            self.problems.append(f"entry {number}: {error}")
+            return None
+        if entry.number != number or entry.vault != vault:
+            self.problems.append(f"entry {number} is entry {entry.number} of vault {entry.vault}")
+        if entry.kind in ("init", "signing_key"):
+            self.keys.append(PublicKey(entry.signer, number))
+        if not self.keys or entry.signer != self.keys[-1].public or not envelope.is_signed_by(entry.signer):
+            self.problems.append(f"entry {number} is not signed by the key in use")
+        try:
+            self._learn(entry)
+        except (InvalidInputError, KeyError, TypeError, AttributeError, ValueError, IndexError):
+            self.problems.append(f"entry {number} has facts that armnesia does not write")
+        return entry
 
-    def counts_differ(self, decisions: Iterable[VaultDecision]) -> bool:
-        """Whether decisions have other numbers of deleted records than the ledger; only with key columns."""
-        if self.configuration.penalty != "frozen":
-            return False
-        found = {
-            each.key: each.statistics.deleted for each in decisions if any(each.statistics.deleted or ())
-        }
-        return found != {key: counts for key, counts in self.deleted_by_key.items() if any(counts)}
+    def _learn(self, entry: Entry) -> None:
+        facts = entry.facts
+        if "configuration" in facts:
+            self.configuration = Configuration.from_dict(facts["configuration"])
+        match entry.kind:
+            case "init":
+                self.digest_check = facts["digest_key"]
+            case "signing_key" if facts.get("compromised_since") is not None:
+                since = facts["compromised_since"]
+                self.keys = [*(key.compromised(since) for key in self.keys[:-1]), self.keys[-1]]
+            case "token_revoked":
+                self.revoked[entry.number] = facts["token"]
+            case "restored":
+                self.dropped += facts.get("dropped", ())
+            case "forget":
+                names = [column.name for column in self.configuration.key_columns]
+                if "counts" in facts:
+                    self._count_deleted((), facts["counts"])
+                for own in facts.get("decisions", ()):
+                    self._count_deleted(tuple(own["key"][name] for name in names), own["counts"])
 
-    def with_deleted(self, decisions: Iterable[VaultDecision]) -> list[VaultDecision]:
-        """The decisions with the numbers of deleted records that the ledger has, where the penalty is frozen.
-
-        Those that had records when the ledger was written, and that there are not, are added without records.
-        """
-        found = list(decisions)
-        if self.configuration.penalty != "frozen":
-            return found
-        empty = ArmSums.empty(len(self.configuration.actions or ()), "frozen")
-        missing = [key for key in self.deleted_by_key if key not in {each.key for each in found}]
-        found += [
-            VaultDecision(number, key, empty, None, DEFAULT)
-            for number, key in enumerate(missing, len(found) + 1)
-        ]
-        return [
-            replace(
-                each,
-                statistics=replace(each.statistics, deleted=self.deleted_by_key.get(each.key, empty.deleted)),
-            )
-            for each in found
-        ]
+    def _count_deleted(self, key: tuple[str, ...], counts: Iterable[int]) -> None:
+        pairs = zip_longest(self.deleted.get(key, ()), counts, fillvalue=0)
+        self.deleted[key] = tuple(before + more for before, more in pairs)
 
     def key_problems(self, keyring: Keyring) -> Iterator[str]:
-        """Keys of this keyring that are not those of the ledger: a sentence each.
+        """Keys of a keyring that are not those of the ledger: a sentence each.
 
         With another signing key nobody could check the signatures; with another digest key no person's
         records would be found.
         """
-        for version, check in self.digest_key_checks.items():
-            if version > keyring.digest_version or keyring.digest_check(version) != check:
-                yield (
-                    f"keys: digest key {version} of the keys' file is not the one in the ledger; get the file"
-                    " from a backup of the keys"
-                )
-        for version, public in enumerate(self.public_keys, 1):
-            if version > keyring.signing_version or keyring.public_key(version) != public:
+        if keyring.digest_check != self.digest_check:
+            yield (
+                "keys: the digest key of the keys' file is not the one in the ledger; get the file from a"
+                " backup of the keys"
+            )
+        for version, key in enumerate(self.keys, 1):
+            if version > keyring.signing_version or keyring.public_key(version) != key.public:
                 yield (
                     f"keys: signing key {version} of the keys' file is not the one in the ledger; get the"
                     " file from a backup of the keys, or from the machine where the key was rotated last"
                 )
 
+    def with_deleted(self, decisions: Iterable[VaultDecision]) -> list[VaultDecision]:
+        """The decisions with all arms, and with the numbers of deleted records where the penalty is frozen.
 
-def _with_arms(configuration: Configuration, entries: Iterable[Mapping[str, Any]]) -> Configuration:
-    """The configuration with the arms that entries of the ledger add and retire."""
-    for entry in entries:
-        if entry["kind"] == "add_arm":
-            configuration = configuration.with_added_arm(entry["arm"], entry["where"])
-        else:
-            configuration = configuration.with_retired_arm(entry["arm"], entry["where"], entry["new_rows"])
-    return configuration
+        Decisions that the ledger counts deletions of, and that there are not, are added without records.
+        """
+        n_arms, frozen = len(self.configuration.actions or ()), self.configuration.penalty == "frozen"
+        found = [replace(each, statistics=each.statistics.with_arms(n_arms)) for each in decisions]
+        if not frozen:
+            return found
+        empty = ArmSums.empty(n_arms, "frozen")
+        known = {each.key for each in found}
+        missing = [key for key in self.deleted if key not in known]
+        first = len(found) + 1
+        found += [VaultDecision(n, key, empty, None, DEFAULT) for n, key in enumerate(missing, first)]
+        return [
+            replace(each, statistics=replace(each.statistics, deleted=self.deleted_of(each.key)))
+            for each in found
+        ]
 
+    def deleted_of(self, key: tuple[str, ...]) -> tuple[int, ...]:
+        """How many records of each arm were deleted in a decision."""
+        counts = self.deleted.get(key, ())
+        return (*counts, *(0,) * (len(self.configuration.actions or ()) - len(counts)))
 
-def _sum_of(some: Sequence[int], others: Sequence[int]) -> list[int]:
-    """Counts per arm; entries from before an arm was added have none of it."""
-    return [one + other for one, other in zip_longest(some, others, fillvalue=0)]
-
-
-def _added_up(
-    decisions: Iterable[Mapping[str, Any]], names: Sequence[str], n_arms: int
-) -> dict[tuple[str, ...], tuple[int, ...]]:
-    """The counts of each key in entries of the ledger."""
-    found: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for each in decisions:
-        key = tuple(each["key"][name] for name in names)
-        found[key] = tuple(_sum_of(found.get(key, (0,) * n_arms), each["counts"]))
-    return found
-
-
-def replace_state(session: Session, all_keys: Keyring, replayed: ReplayedState, version: int) -> State:
-    """Store the replayed state in the place of a broken one; it counts no records yet.
-
-    The new seal is on the keys, too: they must be those of the ledger. `version` is that of the tables.
-    """
-    refuse_first(replayed.key_problems(all_keys))
-    for number in range(1, replayed.digest_key):  # the newest is confirmed by the table digests
-        if number not in replayed.digest_key_checks:
-            raise VaultError(
-                f"the ledger, written by an older armnesia, cannot confirm digest key {number}: restore a"
-                " backup"
-            )
-    nothing_known = TableDigests(*[-1] * len(TableDigests._fields))  # which no rows have
-    state = replayed.state(all_keys.vault, nothing_known)
-    found = tables.read_stored_digests(session)
-    with suppress(IndexError, ValueError, TypeError, AttributeError):
-        masked, _, _ = found[0][0].partition(ROTATED_BELOW)
-        digests = TableDigests.unmasked(masked, state.keyring_in_use(all_keys), state.head)
-        state = replace(state, digests=digests)
-    if version < WITH_SERVICE:
-        tables.create_service_tables(session)
-    if version < WITH_DECISIONS:
-        tables.replace_state_tables(session)
-        found = []
-    elif state.configuration.by:  # which are needed: they say which records belong to which decision
-        state = replace(state, n_decisions=tables.count_decisions(session))
-        if state.n_decisions < state.configuration.declared_decisions:
-            raise VaultError("declared decisions of the vault are missing: restore a backup")
-    else:
-        tables.delete_decisions(session)
-    before = replace(state, decision=None) if found else None
-    keyring = state.keyring_in_use(all_keys)
-    statements, _, state = store_statements(before, state, state.digests, state.head, keyring)
-    session.execute_together(statements)
-    return state
+    def differs_in_deleted(self, decisions: Iterable[VaultDecision]) -> bool:
+        """Whether decisions have other numbers of deleted records than the ledger."""
+        if self.configuration.penalty != "frozen":
+            return False
+        found: Mapping[Any, Any] = {each.key: each.statistics.deleted for each in decisions}
+        lost = {key for key, counts in self.deleted.items() if any(counts)} - set(found)
+        return bool(lost) or any(counts != self.deleted_of(key) for key, counts in found.items())

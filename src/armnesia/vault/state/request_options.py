@@ -1,14 +1,18 @@
 """What a request to forget asks for, and how it is answered within the configuration of a vault."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from armnesia.core.errors import ArmnesiaError, DatabaseError, VaultBusyError
 from armnesia.core.request import DeletionRequest
 from armnesia.privacy import Budget
 from armnesia.unlearners import JointRelease, Release, Unlearner
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, make_unlearner, meaningful_budget
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,3 +72,24 @@ class ForgetRequest(RequestOptions):
 
     users: Iterable[Any] | None = None
     records: Iterable[Any] | None = None
+    case: str | None = None
+    """The number of the request in the controller's files; only the certificate shows it."""
+    by: str | None = None
+    """Who entered it; only the certificate shows it."""
+
+
+def or_refusal(function: Callable[..., _Made], *arguments: Any) -> _Made | ArmnesiaError:
+    """What a function returns, or why it refuses; what the database refuses is no matter of one request."""
+    try:
+        return function(*arguments)
+    except (DatabaseError, VaultBusyError):
+        raise
+    except ArmnesiaError as error:
+        return error.with_traceback(None)  # which would keep the rows that its frames have seen
+
+
+def unless_refused(
+    each: _Given | ArmnesiaError, function: Callable[..., _Made], *arguments: Any
+) -> _Made | ArmnesiaError:
+    """Go on with a request, unless it was refused before."""
+    return each if isinstance(each, ArmnesiaError) else or_refusal(function, *arguments, each)

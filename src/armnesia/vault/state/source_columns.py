@@ -1,24 +1,39 @@
-"""Which columns a vault has its actions, rewards and ids from: others are not mixed with them unnoticed."""
+"""What earlier sources of a vault have fixed: columns, actions, and how people are named.
+
+Rows from other columns are not mixed with them unnoticed.
+"""
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from armnesia.core.errors import OtherColumnsError
+from armnesia.core.errors import OtherColumnsError, VaultError
+from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.logs import Source
-from armnesia.vault.state.diagnosis import changed_values
+from armnesia.vault.state.sealed_state import State, changed_values, empty_stream
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
+ROLES = ("action", "reward", "user", "id")
+
 
 def columns_of(source: Source) -> dict[str, str | None]:
-    """The columns of a source that later sources are compared with, and the delimiter that was given.
+    """The column of each role, and the delimiter that was given, by which later sources are compared."""
+    return {name: value for name, value in source.address().items() if name in (*ROLES, "delimiter")}
 
-    It may have no user column; None says that it has no id column.
-    """
-    delimiter = getattr(source, "delimiter", None)  # of CSV files
-    given = {} if delimiter is None else {"delimiter": delimiter}
-    return {**source.columns.named(), "id": source.columns.id, **given}
+
+def _columns_of_all(session: Session) -> list[dict[str, Any]]:
+    """The columns of every source so far: alone where the vault has the rows, else in its address."""
+    try:
+        described = [json.loads(text) for _, text in tables.read_table(session, "source")]
+        found = [each.get("columns") or each["address"] for each in described]
+        columns = [{role: each[role] for role in (*ROLES, "delimiter")} for each in found]
+        if all(isinstance(name, str | None) for each in columns for name in each.values()):
+            return columns
+        raise TypeError
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise changed_values() from None
 
 
 def saved_columns(session: Session) -> dict[str, str]:
@@ -26,47 +41,27 @@ def saved_columns(session: Session) -> dict[str, str]:
 
     The delimiter of their files is among them, if one was given.
     """
-    described = _described_columns(session)
+    first, *others = _columns_of_all(session) or [{}]
     return {
         role: str(name)
-        for role, name in (described[0] if described else {}).items()
-        if name is not None and all(columns.get(role) == name for columns in described)
+        for role, name in first.items()
+        if name is not None and all(columns[role] == name for columns in others)
     }
 
 
 def known_columns(session: Session, role: str) -> list[str]:
     """The columns that have had a role in the sources so far."""
-    return sorted(name for name in _stored_columns(session, role) if name)
+    return sorted({columns[role] for columns in _columns_of_all(session)} - {None})
 
 
 def may_have_ids(session: Session) -> bool:
     """Whether rows may have come in by an id: not if every source is known to have had no id column."""
-    stored = _described_columns(session)
-    return not stored or any(columns.get("id", "not stored") is not None for columns in stored)
-
-
-def _described_columns(session: Session) -> list[dict[str, Any]]:
-    try:
-        described = [json.loads(text)["columns"] for _, text in tables.read_table(session, "source")]
-        return [dict(columns) for columns in described]
-    except (ValueError, TypeError, LookupError, AttributeError):
-        raise changed_values() from None
-
-
-def _stored_columns(session: Session, role: str) -> set[Any]:
-    """What is stored of a role, None included."""
-    try:
-        return {columns[role] for columns in _described_columns(session) if role in columns}
-    except TypeError:
-        raise changed_values() from None
+    stored = _columns_of_all(session)
+    return not stored or any(columns["id"] is not None for columns in stored)
 
 
 def refuse_other_columns(session: Session, source: Source) -> None:
-    """Refuse a source whose actions or rewards are in another column than those of earlier sources.
-
-    A vault that was filled before columns were stored has none, and accepts any. Users are compared row by
-    row.
-    """
+    """Refuse a source whose actions or rewards are in another column than those of earlier sources."""
     for role, name in (("action", source.columns.action), ("reward", source.columns.reward)):
         names = known_columns(session, role)
         if names and name not in names:
@@ -85,15 +80,14 @@ def refuse_other_ids(session: Session, source: Source) -> None:
 
     A row that came in by its id is not recognised by its content, and would count twice.
     """
-    stored, name = _stored_columns(session, "id"), source.columns.id
+    stored, name = [columns["id"] for columns in _columns_of_all(session)], source.columns.id
     if not stored or bool(name) in map(bool, stored):
         return
+    known = known_columns(session, "id")
     if name is None:
-        known = known_columns(session, "id")
         found = f"the vault knows its rows by the ids in column {listed(known)}, and this source has none"
         remedy = "name the id column (--id-column)"
     else:
-        known = []
         found = f"the vault knows its rows by their contents, and would know those of this source by {name!r}"
         remedy = "leave the id column (--id-column) out, as before"
     raise OtherColumnsError(
@@ -102,3 +96,33 @@ def refuse_other_ids(session: Session, source: Source) -> None:
         "id",
         known,
     )
+
+
+def with_actions(state: State, actions: tuple[Any, ...]) -> State:
+    """Fix the actions if they are not fixed yet; refuse if another ingest has fixed others meanwhile."""
+    configuration = state.configuration
+    if configuration.actions is None:
+        configuration = configuration.with_actions(actions)
+    elif configuration.actions != actions:
+        raise VaultError("the vault's actions were changed meanwhile; ingest again")
+    fixed = replace(state, configuration=configuration)
+    stream = empty_stream(configuration)
+    return fixed if state.decision is not None or stream is None else fixed.with_stream(stream)
+
+
+def with_user_type(state: State, user_type: UserType | None) -> State:
+    """Fix how people are named, if it is not fixed yet; refuse if another ingest has fixed it otherwise."""
+    configuration = state.configuration
+    if user_type in (None, configuration.user_type):
+        return state
+    if configuration.user_type is not None:
+        raise VaultError("another ingest has fixed how people are named meanwhile; ingest again")
+    return replace(state, configuration=configuration.with_user_type(UserType.named(user_type)))
+
+
+def user_type_for(state: State, source: Source) -> UserType | None:
+    """How the vault names people; if that is not fixed yet, as this source does, if it names any."""
+    if state.configuration.user_type is not None or source.columns.user is None:
+        return state.configuration.user_type
+    with source.reading() as reading:
+        return reading.user_type()

@@ -3,8 +3,8 @@
 The suppression list holds keyed digests, and the key never leaves this process. So a source is asked for its
 distinct names, those that are suppressed are handed to it, and one statement adds up the other rows.
 
-Nothing is held of single sources but the version that was counted. Of a source that only has more than then,
-this is counted and added. After any other change, all sources are counted again, whole.
+Nothing is held of single sources but the version that was counted. New files of a folder are counted alone,
+and added. After any other change, all sources are counted again, whole.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,21 +20,26 @@ from armnesia.logs.statements import Chosen, Reading, Tally
 from armnesia.logs.values import arm_of_text
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.counted_sources import CountedSource, refuse_overlaps, version_of
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.suppression import Suppressed
+from armnesia.vault.state.sources import CountedSource, refuse_overlaps, version_of
+from armnesia.vault.state.suppression import Suppressed, read_checked_suppressed
+from armnesia.vault.state.transaction import Transaction
 
 Sums: TypeAlias = Mapping[tuple[tuple[str, ...], int], tuple[int, int]]
 """What rows add up to, by their key and arm: how many there are, and their units."""
+KIND_OF = {"user": "user", "id": "record"}
+"""What the suppression list calls the names in the column of a role."""
 _NOBODY = Chosen()
 
 
-class CountedRows(NamedTuple):
-    """The rows of one source that count, and those of a request among them."""
+class Counted(NamedTuple):
+    """The rows of a source that count, and those of a request among them."""
 
     sums: Sums
     n_rows: int
     n_left_out: int
+    gone: Chosen
+    """The names that have rows and are suppressed."""
     of_request: list[Tally]
 
 
@@ -44,36 +49,25 @@ class Update:
 
     before: Sequence[CountedSource]
     after: Sequence[CountedSource]
-    sums: Sums
-    rows: int
-    left_out: int
+    counted: Mapping[int, Counted]
+    """By the number of a source, what was counted of it."""
     because: str | None
-    """Why the sums are those of all sources; None if they are added to what was counted before."""
-    of_request: Sequence[Tally] = ()
+    """Why all sources were counted again; None if these rows are added to what was counted before."""
 
-    @classmethod
-    def of(
-        cls,
-        before: Sequence[CountedSource],
-        after: Sequence[CountedSource],
-        counted: Sequence[CountedRows],
-        because: str | None,
-    ) -> "Update":
-        """What these sources add up to together."""
-        return cls(
-            before,
-            after,
-            added_up(each.sums for each in counted),
-            sum(each.n_rows for each in counted),
-            sum(each.n_left_out for each in counted),
-            because,
-            [tally for each in counted for tally in each.of_request],
-        )
+    @property
+    def sums(self) -> Sums:
+        """What was counted, together."""
+        total: dict[tuple[tuple[str, ...], int], tuple[int, int]] = {}
+        for own in self.counted.values():
+            for place, (count, units) in own.sums.items():
+                before = total.get(place, (0, 0))
+                total[place] = (before[0] + count, before[1] + units)
+        return total
 
     @property
     def n_counted(self) -> int:
         """How many rows count."""
-        return sum(count for count, _ in self.sums.values())
+        return sum(count for each in self.counted.values() for count, _ in each.sums.values())
 
 
 @dataclass(frozen=True)
@@ -84,31 +78,81 @@ class SourceCounter:
     keyring: Keyring
     suppressed: Suppressed
 
-    def count(self, source: Source, request: Chosen = _NOBODY, *, checks_ids: bool = False) -> CountedRows:
+    @classmethod
+    def of(cls, transaction: Transaction, state: State) -> "SourceCounter":
+        """By the suppression list as it is now, which must be as armnesia stored it."""
+        return cls(state.configuration, transaction.keyring, read_checked_suppressed(transaction))
+
+    def update(
+        self,
+        before: Sequence[CountedSource],
+        opened: Mapping[int, Source],
+        request: Chosen = _NOBODY,
+        *,
+        new: CountedSource | None = None,
+        because: str | None = None,
+        counter: RowCounter | None = None,
+    ) -> Update:
+        """Count what has changed at the sources; of a new one, all; or all of all, `because` of something.
+
+        The rows of a request are told apart where everything is counted.
+        """
+        every = [*before, *([] if new is None else [new])]
+        parts = {} if new is None else {new.number: opened[new.number]}
+        for each in before:
+            source = opened[each.number]
+            if each.is_as_counted(source):
+                continue
+            part = None if each.recount or each.version is None else source.new_since(each.version)
+            if part is None:
+                because = because or _because(each)
+            else:
+                parts[each.number] = part
+        if because:
+            parts = {each.number: opened[each.number] for each in every}
+        after = [replace(each, version=version_of(opened[each.number]), recount=False) for each in every]
+        refuse_overlaps(after)
+        counted = dict[int, Counted]()
+        for each in every:
+            if each.number in parts:
+                with each.being_read():
+                    own = self.count(parts[each.number], request)
+                counted[each.number] = own
+                if counter is not None:
+                    counter.add(own.n_rows)
+        left_out = {number for number, own in counted.items() if own.n_left_out}
+        after = [replace(each, to_erase=each.to_erase or each.number in left_out) for each in after]
+        return Update(before, after, counted, because)
+
+    def count(self, source: Source, request: Chosen = _NOBODY) -> Counted:
         """Check the rows of a source and add them up, without those that are suppressed; in one reading.
 
-        The rows of a request are counted, and told apart as well. With `checks_ids`, an id is refused that
-        was forgotten in another spelling, such as 17 for 17.0.
+        The rows of a request are counted, and told apart as well.
         """
         assert self.configuration.actions is not None  # they are fixed before anything is counted
         columns, reward_range = source.columns.named(), self.configuration.reward_range
         asked = Chosen(*(names if role in columns else () for role, names in by_role(request)))
         with source.reading() as reading:
-            gone = self.forgotten_in(source, reading, checks_ids=checks_ids)
+            gone = self.forgotten_in(source, reading)
             chosen = Chosen({*gone.users, *asked.users}, {*gone.ids, *asked.ids})
             by = [role for role, names in by_role(chosen) if names] if any(asked) else []
             found = reading.tallies(
                 reward_range, chosen=chosen if any(chosen) else None, others=any(chosen), by=by
             )
-        kept = [each for each in found if not (any(chosen) and each.chosen and _is_gone(each, gone, by))]
+        kept = [  # without a request, all that are chosen are gone
+            each
+            for each in found
+            if not (any(chosen) and each.chosen)
+            or (by and each.user not in gone.users and each.id not in gone.ids)
+        ]
         if kept:
             check_tallies(source, kept, self.configuration.actions, reward_range)
         n_rows = sum(each.number for each in found)
+        n_left_out = n_rows - sum(each.number for each in kept)
         of_request = [each for each in kept if each.user in asked.users or each.id in asked.ids]
-        return CountedRows(self.summed(kept), n_rows, n_rows - sum(each.number for each in kept), of_request)
+        return Counted(self._summed(kept), n_rows, n_left_out, gone, of_request)
 
-    def summed(self, tallies: Iterable[Tally]) -> Sums:
-        """Add tallies up by key and arm."""
+    def _summed(self, tallies: Iterable[Tally]) -> Sums:
         assert self.configuration.actions is not None
         arm_of = arm_of_text(self.configuration.actions)
         sums: dict[tuple[tuple[str, ...], int], tuple[int, int]] = {}
@@ -118,123 +162,37 @@ class SourceCounter:
             sums[place] = (count + each.number, units + each.units)
         return sums
 
-    def forgotten_in(self, source: Source, reading: Reading, *, checks_ids: bool = False) -> Chosen:
+    def forgotten_in(self, source: Source, reading: Reading) -> Chosen:
         """Which users and ids of a source are suppressed."""
-        columns, users, ids = source.columns.named(), set[str](), set[str]()
-        if self.suppressed["user"] and "user" in columns:
-            for labels in reading.labels("user"):
-                users |= self._forgotten_users(labels)
-        if self.suppressed["record"] and "id" in columns:
-            for labels in reading.labels("id"):
-                ids |= self._forgotten_ids(labels)
-                if checks_ids:
+        found: dict[str, set[str]] = {"user": set(), "id": set()}
+        for role in found.keys() & source.columns.named():
+            for labels in reading.labels(role) if self.suppressed[KIND_OF[role]] else ():
+                found[role] |= self.forgotten(role, labels)
+                if role == "id":
                     self._refuse_spellings(labels)
-        return Chosen(users, ids)
+        return Chosen(found["user"], found["id"])
 
-    def _forgotten_users(self, labels: list[str]) -> set[str]:
-        digests = self.keyring.digests_of_owners(self.keyring.owner_digests(labels))
-        pairs = zip(labels, digests, strict=True)
-        return {label for label, digest in pairs if digest in self.suppressed["user"]}
+    def forgotten(self, role: str, names: Collection[str]) -> set[str]:
+        """Which of these names are suppressed."""
+        suppressed = self.suppressed[KIND_OF[role]]
+        pairs = zip(names, digests_of(self.keyring, role, names), strict=True)
+        return {name for name, digest in pairs if digest in suppressed}
 
-    def _forgotten_ids(self, labels: Iterable[str]) -> set[str]:
-        ids = list(labels)
-        digests = self.keyring.suppressed_record_digests(self.keyring.record_identities("id", ids))
-        return {id_ for id_, digest in zip(ids, digests, strict=True) if digest in self.suppressed["record"]}
-
-    def _refuse_spellings(self, labels: Iterable[str]) -> None:
-        other_of: dict[str, str] = {}
-        for id_ in labels:
-            other = UserType.INTEGER.normalised(id_) if looks_like_float(id_) else None
-            if other is None and is_plain_integer(id_):
-                other = f"{id_}.0"
-            if other:
-                other_of[other] = id_
-        forgotten = sorted(self._forgotten_ids(other_of))
-        if forgotten:
-            other = forgotten[0]
+    def _refuse_spellings(self, ids: Collection[str]) -> None:
+        """Refuse ids of forgotten records after a program turned integers into floats, or the reverse."""
+        other_of = {f"{id_}.0": id_ for id_ in ids if is_plain_integer(id_)}
+        floats = [(UserType.INTEGER.normalised(id_), id_) for id_ in ids if looks_like_float(id_)]
+        other_of |= {other: id_ for other, id_ in floats if other}
+        for other in sorted(self.forgotten("id", other_of)):
             raise VaultError(
                 "rows have an id that the vault has forgotten in another spelling:"
-                f" {other_of[other]!r}, which may be {other!r}; write the ids as before; nothing was ingested"
+                f" {other_of[other]!r}, which may be {other!r}; write the ids as before; nothing was changed"
             )
 
-    def update(
-        self,
-        sources: Sequence[CountedSource],
-        opened: Mapping[int, Source],
-        request: Chosen = _NOBODY,
-        *,
-        new: CountedSource | None = None,
-    ) -> Update:
-        """Count what has changed at those sources that are opened; of a new one, all.
 
-        The rows of a request are told apart where everything is counted again.
-        """
-        every = [*sources, *([] if new is None else [new])]
-        because = next((_because(each, each.recount) for each in sources if each.recount), None)
-        parts: dict[int, Source] = {} if new is None else {new.number: opened[new.number]}
-        for each in sources:
-            source = opened.get(each.number)
-            if source is None or because or each.is_as_counted(source):
-                continue
-            version = None if each.version is None else version_of(source)
-            part = None if version is None or each.version is None else source.new_since(each.version)
-            if part is None:
-                because = _because(each, _changed(each))
-            else:
-                parts[each.number] = part
-        if because:
-            return self.count_all(sources, because, opened, request, new=new)
-        counted, after = list[CountedRows](), list[CountedSource]()
-        for each in every:
-            part = parts.get(each.number)
-            if part is None:
-                after.append(each)
-                continue
-            rows, now = self.count_again(each, part)
-            counted.append(rows)
-            after.append(
-                replace(now, version=version_of(opened[each.number]), left_out=each.left_out or now.left_out)
-            )
-        refuse_overlaps(after)
-        return Update.of(sources, after, counted, None)
-
-    def count_all(
-        self,
-        sources: Sequence[CountedSource],
-        because: str,
-        opened: Mapping[int, Source] | None = None,
-        request: Chosen = _NOBODY,
-        *,
-        new: CountedSource | None = None,
-        counter: RowCounter | None = None,
-    ) -> Update:
-        """Count all sources as they are now, each whole."""
-        found, after = list[CountedRows](), list[CountedSource]()
-        for each in [*sources, *([] if new is None else [new])]:
-            rows, now = self.count_again(each, (opened or {}).get(each.number), request)
-            found.append(rows)
-            after.append(now)
-            if counter is not None:
-                counter.add(rows.n_rows)
-        refuse_overlaps(after)
-        return Update.of(sources, after, found, because)
-
-    def count_again(
-        self, each: CountedSource, source: Source | None = None, request: Chosen = _NOBODY
-    ) -> tuple[CountedRows, CountedSource]:
-        """Count all rows of a source, and what is then held of it; an error names it."""
-        source = source or each.opened(self.configuration)
-        with each.being_read():
-            rows = self.count(source, request, checks_ids=True)
-        held = replace(each, version=version_of(source), recount="", left_out=rows.n_left_out > 0)
-        return rows, held
-
-
-def dependencies(state: State) -> tuple[object, ...]:
-    """What a count depends on: the sources, who is forgotten, and what actions and names are."""
-    configuration = state.configuration
-    digests = (state.digests.source, state.digests.suppressed, state.digest_key)
-    return *digests, configuration.actions, configuration.user_type
+def digests_of(keyring: Keyring, role: str, names: Collection[str]) -> list[bytes]:
+    """The digests of names in the column of a role, as the suppression list has them."""
+    return keyring.owner_digests(names) if role == "user" else keyring.record_identities("id", list(names))
 
 
 def by_role(chosen: Chosen) -> Iterable[tuple[str, Collection[str]]]:
@@ -242,30 +200,7 @@ def by_role(chosen: Chosen) -> Iterable[tuple[str, Collection[str]]]:
     return zip(("user", "id"), chosen, strict=True)
 
 
-def added_up(sums: Iterable[Sums]) -> dict[tuple[tuple[str, ...], int], tuple[int, int]]:
-    """Add sums of several sources.
-
-    >>> added_up([{((), 0): (1, 5)}, {((), 0): (2, 7), ((), 1): (1, 0)}])
-    {((), 0): (3, 12), ((), 1): (1, 0)}
-    """
-    total: dict[tuple[tuple[str, ...], int], tuple[int, int]] = {}
-    for own in sums:
-        for place, (count, units) in own.items():
-            before = total.get(place, (0, 0))
-            total[place] = (before[0] + count, before[1] + units)
-    return total
-
-
-def _is_gone(tally: Tally, gone: Chosen, by: Sequence[str]) -> bool:
-    """Whether chosen rows are suppressed; without a request, all of them are."""
-    return not by or tally.user in gone.users or tally.id in gone.ids
-
-
-def _because(each: CountedSource, reason: str) -> str:
-    return f"source {each.name!r}: {reason}"
-
-
-def _changed(each: CountedSource) -> str:
-    if each.version is None:
-        return "nothing tells what is new in it"
-    return "rows that were counted have changed, or are gone"
+def _because(each: CountedSource) -> str:
+    if each.recount:
+        return f"source {each.name!r} has rows of people who were readmitted"
+    return f"source {each.name!r} has {'no versions' if each.version is None else 'changed'}"

@@ -1,97 +1,64 @@
 """The statistics of an external vault, from sums of rows at its sources."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
-from armnesia.vault.state.counted_sources import put_sources
-from armnesia.vault.state.decision_statistics import ArmSums
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
-    decided,
     empty_decisions,
-    put_all_decisions,
     put_decisions,
     read_all_decisions,
     read_decisions,
-    refused_arm,
 )
-from armnesia.vault.state.decisions import VaultDecision
+from armnesia.vault.state.decisions import FIRST, VaultDecision, decided, refused_arm
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import Sums, Update
+from armnesia.vault.state.sources import put_sources
 from armnesia.vault.state.transaction import Transaction
 
 
 def with_update(transaction: Transaction, state: State, update: Update) -> State:
     """The state with what was counted at the sources, which the caller stores."""
-    if update.because is None:
-        state = with_added(transaction, state, update.sums)
+    state = with_rows(transaction, state, update.sums, instead=update.because is not None)
+    return put_sources(transaction, state, update.before, update.after)
+
+
+def with_rows(transaction: Transaction, state: State, sums: Sums, *, instead: bool) -> State:
+    """The state with more rows, or with these `instead` of all; what was deleted before stays.
+
+    The learner decides again where the statistics change.
+    """
+    configuration, numbers = state.configuration, DecisionNumbers(transaction.session, state)
+    rows = _by_number(numbers, state, sums)
+    if instead or not configuration.by:
+        before = all_decisions(transaction, state)
     else:
-        state = with_recounted(transaction, state, update.sums, all_decisions(transaction, state))
-    digests, statements = put_sources(update.before, update.after, transaction.keyring, state.digests)
-    transaction.add(*statements)
-    return replace(state, digests=digests)
+        before = read_decisions(transaction, rows.keys() - numbers.new.keys())
+    changed, nothing = list[VaultDecision](), ([0] * len(state.actions), [0] * len(state.actions))
+    for each in [*before, *empty_decisions(state, numbers.new)]:
+        counts, units = rows.get(each.number, nothing)
+        statistics = each.statistics.plus(counts, units)
+        if instead:
+            statistics = replace(each.statistics, counts=tuple(counts), units=tuple(units))
+        if statistics != each.statistics:
+            changed.append(replace(each, statistics=statistics))
+    if configuration.by:
+        return put_decisions(transaction, state, decided(changed, configuration))
+    return state.with_stream(changed[0].statistics.stream(configuration)) if changed else state
 
 
 def all_decisions(transaction: Transaction, state: State) -> list[VaultDecision]:
-    """All decisions of a vault with key columns."""
-    if not state.configuration.by:
-        return []
-    return read_all_decisions(transaction.session, transaction.state, transaction.keyring)
-
-
-def with_added(transaction: Transaction, state: State, sums: Sums) -> State:
-    """The state with more rows: the learner decides again where some came in."""
-    n_arms = len(state.actions)
+    """The one decision of a vault, or all decisions by their numbers."""
     if state.configuration.by:
-        numbers = DecisionNumbers(transaction.session, state)
-        by_number = _by_number(numbers, sums, n_arms)
-        old = read_decisions(transaction, by_number.keys() - numbers.new.keys())
-        new = empty_decisions(state, numbers.new)
-        filled = [
-            replace(each, statistics=each.statistics.plus(*by_number[each.number])) for each in (*old, *new)
-        ]
-        return put_decisions(transaction, state, decided(filled, state.configuration))
-    if not sums:
-        return state
-    assert state.decision is not None  # its actions are known
-    added = state.decision.statistics.plus(*_of_arms(sums, n_arms))
-    return state.with_stream(added.stream(state.configuration))
-
-
-def with_recounted(
-    transaction: Transaction, state: State, sums: Sums, decisions: Sequence[VaultDecision]
-) -> State:
-    """The state with these rows and no others; decisions whose statistics stay the same serve what they did.
-
-    `decisions` are all decisions of a vault with key columns.
-    """
-    n_arms, configuration = len(state.actions), state.configuration
-    if configuration.by:
-        numbers = DecisionNumbers(transaction.session, state)
-        by_number = _by_number(numbers, sums, n_arms)
-        known = [*decisions, *empty_decisions(state, numbers.new)]
-        pairs = [(each, _counted(each.statistics, by_number.get(each.number), n_arms)) for each in known]
-        changed = [
-            replace(each, statistics=statistics)
-            for each, statistics in pairs
-            if statistics != each.statistics or each.number in numbers.new or not transaction.intact
-        ]
-        return put_all_decisions(
-            transaction.session, state, transaction.keyring, decided(changed, configuration)
-        )
-    if state.decision is None:
-        return state
-    statistics = _counted(state.decision.statistics, _of_arms(sums, n_arms), n_arms)
-    return (
-        state
-        if statistics == state.decision.statistics
-        else state.with_stream(statistics.stream(configuration))
-    )
+        return read_all_decisions(transaction.session)
+    return [] if state.decision is None else [state.decision]
 
 
 def refuse_retired_arms(state: State, sums: Sums, before: Iterable[VaultDecision] = ()) -> None:
     """Refuse rows of arms that their decision refuses, where there are more of them than before."""
     configuration = state.configuration
+    if not any(rule.new_rows == "refuse" for rule in configuration.arms):
+        return
     known = {each.key: each.statistics.counts for each in before}
     for (key, arm), (count, _) in sorted(sums.items()):
         counted = known[key][arm] if key in known else 0
@@ -99,34 +66,21 @@ def refuse_retired_arms(state: State, sums: Sums, before: Iterable[VaultDecision
             raise refused_arm(configuration, key, state.actions[arm], None)
 
 
-def new_keys(transaction: Transaction, state: State, sums: Sums) -> int:
+def n_new_decisions(transaction: Transaction, state: State, sums: Sums) -> int:
     """How many decisions these rows would add; refuse what no decision may be added for."""
     numbers = DecisionNumbers(transaction.session, state)
-    numbers.of_keys(list(dict.fromkeys(key for key, _ in sums)))
+    _by_number(numbers, state, sums)
     return len(numbers.new)
 
 
-def _by_number(numbers: DecisionNumbers, sums: Sums, n_arms: int) -> dict[int, tuple[list[int], list[int]]]:
+def _by_number(numbers: DecisionNumbers, state: State, sums: Sums) -> dict[int, tuple[list[int], list[int]]]:
     """By the number of a decision, counts and units per arm."""
-    keys = list(dict.fromkeys(key for key, _ in sums))
-    number_of = dict(zip(keys, numbers.of_keys(keys), strict=True))
-    found = {number: ([0] * n_arms, [0] * n_arms) for number in number_of.values()}
+    keys, n_arms = list(dict.fromkeys(key for key, _ in sums)), len(state.actions)
+    found = numbers.of_keys(keys) if state.configuration.by else [FIRST] * len(keys)
+    rows = {number: ([0] * n_arms, [0] * n_arms) for number in found}
+    number_of = dict(zip(keys, found, strict=True))
     for (key, arm), (count, units) in sums.items():
-        counts, totals = found[number_of[key]]
+        counts, totals = rows[number_of[key]]
         counts[arm] += count
         totals[arm] += units
-    return found
-
-
-def _of_arms(sums: Sums, n_arms: int) -> tuple[list[int], list[int]]:
-    counts, units = [0] * n_arms, [0] * n_arms
-    for (_, arm), (count, total) in sums.items():
-        counts[arm] += count
-        units[arm] += total
-    return counts, units
-
-
-def _counted(statistics: ArmSums, own: tuple[list[int], list[int]] | None, n_arms: int) -> ArmSums:
-    """The statistics with these rows; what was deleted before stays."""
-    counts, units = own or ([0] * n_arms, [0] * n_arms)
-    return replace(statistics, counts=tuple(counts), units=tuple(units))
+    return rows

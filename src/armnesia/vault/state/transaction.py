@@ -1,20 +1,23 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from importlib import metadata
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError
-from armnesia.vault.configuration import MANAGED
+from armnesia.vault.configuration import MANAGED, Configuration
 from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.ledger import Entry, Head
+from armnesia.vault.ledger.entry import Entry
+from armnesia.vault.ledger.envelope import Envelope
+from armnesia.vault.ledger.journal import Commitments, Digest, Line
+from armnesia.vault.state.check_sums import CheckSums
 from armnesia.vault.state.decisions import count_in_decisions
-from armnesia.vault.state.sealed_state import State, StoredState, store_statements
-from armnesia.vault.state.table_digests import TableDigests
+from armnesia.vault.state.sealed_state import State, store_statements
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 
@@ -26,45 +29,43 @@ CODE = f"armnesia {metadata.version('armnesia')}"
 class Transaction:
     """One transaction; `state` is the one that it read or stored last.
 
-    `append` and `add` collect what belongs to the next state; `store` sends it with the state, in one batch.
+    `append`, `add` and `suppress` collect what belongs to the next state; `store` sends it with the state, in
+    one batch.
     """
 
     session: Session
     all_keys: Keyring
     """Every key of the vault; one may be in the keys' file before it is in use."""
     state: State
-    intact: bool = True
-    """False if the stored state was changed by something else, and was replaced by a replayed one."""
-    stored: StoredState | None = None
-    """The rows of the state, if this transaction stored one."""
     collected: list[Statement] = field(default_factory=list)
     """What the next `store` sends with the state."""
-    sent: list[Statement] = field(default_factory=list)
-    """What was stored so far, to be read back before the commit."""
-    _appended: Head | None = None
-    """The head of the ledger with the entries that were appended since the last `store`."""
-    needs_savepoints: bool = True
-    """Whether an attempt may change tables before it is refused."""
-    lists: Mapping[bytes, list[Row]] | None = None
-    """Rows of the suppression list and of the answered requests, by digest, if they were read ahead."""
-    schema_check: Callable[[], Callable[[], list[str]]] | None = None
-    """Begins the check of the tables, if that is still to be done; see `Database.begin_schema_check`."""
-    _begun_check: Callable[[], list[str]] | None = None
+    entries: list[Envelope] = field(default_factory=list)
+    """The entries that were appended, for the journal."""
+    suppressed: list[Digest] = field(default_factory=list)
+    readmitted: list[Digest] = field(default_factory=list)
+    people: list[Commitments] = field(default_factory=list)
+    last_proof: tuple[bytes, ...] | None = None
+    """The proof that the entry which was appended last is in the ledger."""
+    is_new: bool = False
+    """Whether the database has no state yet."""
 
-    def begin_schema_check(self) -> None:
-        """Begin the check of the tables if it was left for later, best after the last query."""
-        if self.schema_check is not None and self._begun_check is None:
-            self._begun_check = self.schema_check()
-
-    def schema_problems(self) -> list[str]:
-        """What is found by a check of the tables that was left for later."""
-        self.begin_schema_check()
-        return [] if self._begun_check is None else self._begun_check()
+    def __post_init__(self) -> None:
+        self._stored = None if self.is_new else self.state
+        """The state as the database has it."""
 
     @cached_property
     def keyring(self) -> Keyring:
         """The keys that the state uses."""
         return self.state.keyring_in_use(self.all_keys)
+
+    @property
+    def line(self) -> Line:
+        """What this transaction adds to the journal."""
+        state, head = self.state, self.state.head
+        return Line(
+            *(state.vault, state.commits, head.size, head.root, tuple(self.entries)),
+            *(tuple(self.suppressed), tuple(self.readmitted), tuple(self.people)),
+        )
 
     def count_records(self) -> int:
         """How many records are counted; with many decisions, those of each are added up."""
@@ -74,24 +75,63 @@ class Transaction:
             return count_in_decisions(tables.stream_decisions(self.session))
         return 0 if self.state.decision is None else sum(self.state.decision.statistics.counts)
 
-    def append(self, kind: str, *, new_signer: Keyring | None = None, **facts: Any) -> Entry:
+    def append(
+        self,
+        kind: str,
+        *,
+        people: bytes | None = None,
+        configuration: Configuration | None = None,
+        signer: Keyring | None = None,
+        **facts: Any,
+    ) -> Entry:
         """Append an entry to the ledger, with the next `store`.
 
-        An entry that puts a signing key in use is signed with it, by `new_signer`.
+        `people` is the root over those of a request; the subject of other entries is the `configuration`,
+        which stands in the entry if it is a new one. One that puts a signing key in use is signed by
+        `signer`.
         """
-        head = self._appended or self.state.head
-        entry = Entry.next_after(
-            head.sequence, head.hash, vault=self.state.vault, kind=kind, time=utc_now(), code=CODE, **facts
+        state, keyring = self.state, signer or self.keyring
+        if configuration is not None:
+            facts["configuration"] = configuration.to_dict()
+        entry = Entry(
+            vault=state.vault,
+            organisation=state.configuration.organisation,
+            number=state.frontier.size + 1,
+            time=utc_now(),
+            code=CODE,
+            signer=keyring.public_key(),
+            kind=kind,
+            subject=people or digest_of(configuration or state.configuration),
+            facts=facts,
         )
-        if new_signer is not None:
-            entry = Entry({**entry.fields, "signed_by_new": new_signer.sign(entry.text.encode()).hex()})
-        self.collected.append(tables.insert_entry(entry.sequence, entry.text, entry.hash))
-        self._appended = entry.head
+        self.append_signed(entry, entry.signed(keyring.signing_keys[-1]))
         return entry
+
+    def append_signed(self, entry: Entry, envelope: Envelope) -> None:
+        """Append an entry as it was signed."""
+        self.collected.append(tables.insert_entry(entry, envelope))
+        self.entries.append(envelope)
+        self.last_proof = tuple(reversed(self.state.frontier.hashes))
+        self.state = self.state.changed(frontier=self.state.frontier.append(envelope.leaf))
 
     def add(self, *statements: Statement) -> None:
         """Add statements to the batch of the next `store`."""
         self.collected += statements
+
+    def put_suppressed(self, before: Iterable[Row], after: Iterable[Row], check_sums: CheckSums) -> CheckSums:
+        """Put rows in the place of others of the suppression list, with the next `store`."""
+        rows = list(after)
+        for digest, kind, since, readmitted in rows:
+            to, number = (self.suppressed, since) if readmitted is None else (self.readmitted, readmitted)
+            to.append((kind, digest.hex(), number))
+        self.add(*map(tables.put_suppressed, rows))
+        return check_sums.update(self.keyring, "suppressed", [*before, *rows])
+
+    def put_people(self, row: Row, check_sums: CheckSums) -> CheckSums:
+        """Store the commitments of a request, with the next `store`."""
+        self.add(tables.insert_people(row))
+        self.people.append(journal_row(row))
+        return check_sums.update(self.keyring, "people", [row])
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -99,35 +139,51 @@ class Transaction:
 
         After any other error the whole transaction is rolled back anyway, and the database may have begun.
         """
-        before = {**vars(self), "collected": [*self.collected]}
-        n_sent = len(self.sent)
-        if self.needs_savepoints:
-            tables.set_savepoint(self.session)
+        lists = ("collected", "entries", "suppressed", "readmitted", "people")
+        before = {**vars(self), **{name: [*getattr(self, name)] for name in lists}}
+        tables.set_savepoint(self.session)
         try:
             yield
         except ArmnesiaError:
-            if self.needs_savepoints:
-                tables.return_to_savepoint(self.session)
+            tables.return_to_savepoint(self.session)
             vars(self).clear()
             vars(self).update(before)
-            del self.sent[n_sent:]
             raise
-        if self.needs_savepoints:
-            tables.release_savepoint(self.session)
+        tables.release_savepoint(self.session)
 
     def store(
-        self, state: State, *, digests: TableDigests | None = None, all_keys: Keyring | None = None
+        self, state: State, *, check_sums: CheckSums | None = None, all_keys: Keyring | None = None
     ) -> None:
-        """Store a new state, at the head of the appended entries.
+        """Store a new state, with the entries that were appended.
 
-        `digests` are those of its tables, if they changed; `all_keys` has keys that are new in it.
+        `check_sums` are those of its tables, if they changed; `all_keys` has keys that are new in it.
         """
         self.all_keys = all_keys or self.all_keys
-        head, self.keyring = self._appended or state.head, state.keyring_in_use(self.all_keys)
-        statements, self.stored, self.state = store_statements(
-            self.state, state, state.digests if digests is None else digests, head, self.keyring
-        )
-        statements = [*self.collected, *statements]
-        self.session.execute_together(statements)
-        self.sent += statements
-        self.collected, self._appended = [], None
+        self.keyring = state.keyring_in_use(self.all_keys)
+        changes = {} if check_sums is None else {"check_sums": check_sums}
+        later = state.changed(frontier=self.state.frontier, commits=self.state.commits, **changes)
+        statements, self.state = store_statements(self._stored, later, self.keyring)
+        self.session.execute_together([*self.collected, *statements])
+        self._stored, self.collected = self.state, []
+
+
+def journal_row(row: Row) -> Commitments:
+    """Commitments of the database as the journal has them."""
+    number, *others = row
+    leaves, said, case = ("" if each is None else bytes(each).hex() for each in others)
+    return number, leaves, said, case
+
+
+def people_row(commitments: Commitments) -> Row:
+    """Commitments of the journal as the database has them.
+
+    >>> people_row(journal_row((7, b"leaves", None, None)))
+    (7, b'leaves', None, None)
+    """
+    number, leaves, *others = commitments
+    return number, bytes.fromhex(leaves), *(bytes.fromhex(each) or None for each in others)
+
+
+def digest_of(configuration: Configuration) -> bytes:
+    """The digest that is the subject of entries that are not about people."""
+    return sha256(configuration.text.encode()).digest()

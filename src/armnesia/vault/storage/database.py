@@ -1,79 +1,97 @@
 """What the vault needs of a database: transactions, rows, and deleted bytes that leave the files.
 
-A new database is one module with a class that derives from `Database`, and one entry in the registry of
-`opening.py`.
+A new database is one module with classes that derive from `Database` and `Session`, and one entry in the
+registry of `opening.py`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
 
-from armnesia.core.errors import (
-    DamagedDatabaseError,
-    DatabaseError,
-    InvalidInputError,
-    VaultBusyError,
-    VaultError,
-)
-from armnesia.core.messages import any_of
+from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultBusyError, VaultError
+from armnesia.core.messages import any_of, shown
 from armnesia.core.urls import redacted
-from armnesia.vault.storage.digest_arrays import Columns, DigestArray
-from armnesia.vault.storage.schema import Table
+from armnesia.vault.storage.digest_arrays import Columns
+from armnesia.vault.storage.schema import OWNER_INDEX, Table
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 """A statement and its parameters."""
+Refusal: TypeAlias = tuple[type[VaultError], str]
+"""What an error of a database is called, and what it means."""
 
-IN_USE = "is in use by another process; nothing was changed, try again"
-EVERY_BYTE = "every byte of the database's file"
-EVERY_ROW = "every record, and every tally of a person, without an index"
+IN_USE: Refusal = (VaultBusyError, "is in use by another process; nothing was changed, try again")
+FULL: Refusal = (DatabaseError, "cannot grow: the disk is full; nothing was changed")
 
 
 @dataclass(frozen=True)
 class Dialect:
     """Where the SQL of the databases differs."""
 
+    mark: str
+    """How a parameter is written."""
     blob: str
     """The type of bytes."""
-    xor_of_digests: str
-    """The exclusive or of two digests."""
-    drop_record_indexes: tuple[str, ...] = ()
-    """The statements that drop the indexes of the records; none if a first load is not faster without."""
-    create_record_indexes: tuple[str, ...] = ()
+    reindex: str
+    """How the statement begins that makes the indexes of a table again."""
+    drop_record_indexes: tuple[str, ...]
+    """The statements that drop the indexes of the records before a first load."""
+    create_record_indexes: tuple[str, ...]
     """The statements that build these indexes after the load."""
-    rows_scanned_per_lookup: int = 1
-    """How many records are read one after another in the time of reading one by an index."""
-    rebuild_indexes: str = "REINDEX"
-    """The statement that makes all indexes again, or those of a table whose name stands for `{}`."""
-    rebuild_decision_indexes: str | None = None
-    """What they leave out, for each table of decisions: older versions do not have these."""
+    for_columns: str = ""
+    """What a new table is altered by for each of its columns."""
+    takes_lists: bool = False
+    """Whether one parameter can be a list."""
+
+    def creating(self, tables: Iterable[Table]) -> Iterator[str]:
+        """The statements that create tables and their indexes."""
+        for table in tables:
+            yield table.statement(self.blob)
+            if self.for_columns:
+                actions = (self.for_columns.format(column.name) for column in table.columns)
+                yield f"ALTER TABLE {table.name} {', '.join(actions)}"
+            if table.name == OWNER_INDEX.table:
+                yield OWNER_INDEX.statement
 
 
-class Session(Protocol):
+class Session(ABC):
     """One transaction. SQL uses `?` for parameters and only what all databases understand."""
 
-    @property
-    def dialect(self) -> Dialect:
-        """The SQL of this database."""
+    dialect: ClassVar[Dialect]
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def run(self, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
+        """Run a statement; return its cursor. SQL has no other question mark and no percent sign."""
+        sql = sql.replace("?", self.dialect.mark)
+        return self._connection.execute(sql, parameters) if parameters else self._connection.execute(sql)
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""
+        return list(self.run(sql, parameters).fetchall())
 
     def execute(self, sql: str, *parameters: Any) -> int:
         """Run a statement; return how many rows it changed."""
+        return int(self.run(sql, parameters).rowcount)
 
     def execute_together(self, statements: Iterable[Statement]) -> None:
         """Run statements that return no rows, in as few round trips as possible."""
+        for sql, parameters in statements:
+            self.run(sql, parameters)
 
+    @abstractmethod
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query and yield its rows one by one, in constant memory."""
 
+    @abstractmethod
     def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
         """Insert many rows by the fastest way the database has."""
 
+    @abstractmethod
     def load_columns(
         self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
     ) -> None:
@@ -83,64 +101,20 @@ class Session(Protocol):
         already: some databases would undo the whole transaction.
         """
 
-    def merge_columns(self, table: Table, columns: Columns, on_conflict: str) -> None:
-        """As `load_columns`, where a row may be there already: then `on_conflict` says what is done.
-
-        `columns` are all those of the table, and the rows in the order of its key.
-        """
-
-    def identities_of(self, owners: DigestArray) -> Iterator[DigestArray]:
-        """The identities of all records of these owners, by the index of owners, in any order and in parts.
-
-        The owners are in order, each once.
-        """
-
-    def digest_set(self, digests: DigestArray) -> tuple[str, tuple[Any, ...]]:
-        """Many digests as a query in brackets that returns them as `digest`, and its parameters."""
-
-    def without_indexes(self) -> AbstractContextManager[str]:
-        """Read tables without indexes; yields what a query writes after the name of a table."""
-
-
-class Snapshot(NamedTuple):
-    """A session that sees one snapshot of the vault, and a remark on it for the operator, if there is one."""
-
-    session: Session
-    remark: str | None = None
-
-
-class CompactionCost(NamedTuple):
-    """What `compact` would rewrite, whom it keeps waiting, and for how long."""
-
-    bytes: int
-    seconds: float | None
-    """By a short trial on made-up rows; None if that failed."""
-    blocks: str
-    """Who waits, in words."""
-
-
-class SearchOutcome(NamedTuple):
-    """What searching all of a database for digests has come to."""
-
-    found: bool
-    not_done_because: str | None = None
-    """Why the search was given up; None if all was read."""
-
 
 class Database(ABC):
-    """The database of one vault, through one connection."""
+    """The database of one vault, through one connection; its constructor takes an address."""
 
-    erasure_covers: ClassVar[str]
-    """What "erasure complete" means on this database, in words for the certificate."""
+    address: ClassVar[str]
+    """The form of its addresses, for messages and help."""
 
-    erasure_steps: ClassVar[str]
-    """The commands that make deleted bytes leave the files and certify it, in words."""
+    keys: ClassVar[str]
+    """Where the keys are by default, in words."""
 
-    search_covers: ClassVar[str]
-    """What `search_for` reads, in words for the certificate: `EVERY_BYTE` or `EVERY_ROW`."""
+    session: ClassVar[type[Session]]
 
-    erases_at_once: ClassVar[bool] = True
-    """Whether `erase` can succeed right after a commit."""
+    begin_reading: ClassVar[str]
+    """The statement that begins a transaction which sees one snapshot."""
 
     backup_hint: ClassVar[str] = ""
     """Which tools of the database make a backup, in words that follow a refusal."""
@@ -148,35 +122,66 @@ class Database(ABC):
     location: str
     """Where the database is, without a password, for messages."""
 
-    erasure_obstacle: str = ""
-    """Why the last `erase` or `compact` left deleted bytes in the files, in words; empty if it left none."""
-
     is_closed: bool = False
 
+    _connection: Any
+    _errors: tuple[type[Exception], ...]
+    """What the database raises."""
+
     @abstractmethod
-    def reading(self) -> AbstractContextManager[Session]:
-        """Begin a transaction that sees one snapshot of the vault."""
+    def __init__(self, url: str, *, create: bool, timeout: float) -> None: ...
+
+    @staticmethod
+    @abstractmethod
+    def default_keys_path(url: str) -> Path:
+        """Where the keys of the vault at an address are if nobody says so."""
 
     @contextmanager
-    def snapshot(self, *, in_place: bool = False) -> Iterator[Snapshot]:
-        """As `reading`, for work that takes long: others are held back as little as the database allows.
-
-        `in_place` reads the vault itself, also where a copy would hold others back less.
-        """
-        with self.reading() as session:
-            yield Snapshot(session)
+    def reading(self) -> Iterator[Session]:
+        """Begin a transaction that sees one snapshot of the vault."""
+        with self._transaction(self.begin_reading) as session:
+            yield session
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
         """Begin the one write transaction at a time: committed at the end, or rolled back as a whole."""
 
-    def bulk_loading(self) -> AbstractContextManager[None]:
-        """Prepare the connection, within bounds, for a transaction that inserts many rows."""
-        return nullcontext()
+    @contextmanager
+    def _transaction(self, begin: str, *, writes: bool = False) -> Iterator[Session]:
+        with self._translating_errors():
+            self._check_place()
+            try:
+                self._connection.execute(begin)
+                yield self.session(self._connection)
+                self._commit(writes)
+            except BaseException:
+                with suppress(*self._errors):  # it is rolled back already, or lost with its connection
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._check_place()
 
-    def sorting_in_files(self) -> AbstractContextManager[None]:
-        """Prepare the connection for a transaction that builds indexes, so that these are not in memory."""
-        return nullcontext()
+    def _check_place(self) -> None:  # noqa: B027 (a server has its own place)
+        """Refuse a database that is not the one that was opened: before a transaction, and after it."""
+
+    def _commit(self, writes: bool) -> None:
+        self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _translating_errors(self) -> Iterator[None]:
+        """Turn errors of the database into one sentence."""
+        if self.is_closed:
+            raise database_error(self.location, "is closed; open it again")
+        try:
+            yield
+        except self._errors as error:
+            translated = self._translated(error)
+            if translated is None:
+                raise
+            raise translated from None
+
+    @abstractmethod
+    def _translated(self, error: Any) -> ArmnesiaError | None:
+        """The error that says what one means, without values of rows; None if it is not the database's."""
 
     def no_vault(self) -> VaultError:
         """The error about a database without a vault."""
@@ -186,71 +191,39 @@ class Database(ABC):
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""
 
-    def vault_created(self) -> None:  # noqa: B027 (most databases need not know)
-        """Be told that the tables of a vault are there now."""
+    def schema_problems(self, session: Session, tables: Iterable[Table]) -> list[str]:
+        """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""
+        found, expected = self._schema(session), self._new_schema(tables)
+        problems = dict.fromkeys(expected.keys() - found.keys(), "is missing")
+        problems |= dict.fromkeys(found.keys() - expected.keys(), "was not created by armnesia")
+        for part in expected.keys() & found.keys():
+            if expected[part] != found[part]:
+                problems[part] = "is not as armnesia created it"
+        return [f"schema: {shown(part)} {problem}" for part, problem in sorted(problems.items())]
 
     @abstractmethod
-    def schema_problems(self, session: Session, tables: tuple[Table, ...]) -> list[str]:
-        """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""
+    def _schema(self, session: Session) -> dict[str, Any]:
+        """All parts of the vault's schema, by kind and name, each as the database describes it."""
 
-    def begin_schema_check(self, session: Session, tables: tuple[Table, ...]) -> Callable[[], list[str]]:
-        """Begin what `schema_problems` does; the returned function waits for it, and says what was found.
-
-        A server can check while its client computes. Any other database checks when the function is called.
-        """
-        return partial(self.schema_problems, session, tables)
-
-    def confirm_stored(self, session: Session, statements: Iterable[Statement]) -> None:  # noqa: B027
-        """Refuse to commit if rows are not found as these statements left them.
-
-        For a database in the process itself, whose file may be damaged; a server has checks of its own.
-        """
-
-    def header_problems(self) -> list[str]:
-        """Where the file, if the database is one, begins with something else than it should."""
-        return []
+    @abstractmethod
+    def _new_schema(self, tables: Iterable[Table]) -> dict[str, Any]:
+        """The same of tables that were just created."""
 
     @abstractmethod
     def integrity_problems(self, session: Session) -> list[str]:
         """What the database's own check of its files and indexes finds; a sentence each."""
 
     @abstractmethod
-    def erase(self, *, wait: bool = False) -> bool:
-        """Make deleted bytes leave the files if that is possible at once; return whether they left.
+    def compact(self) -> None:
+        """Make deleted bytes leave the files, however long it takes; refused if they are kept there."""
 
-        With `wait`, wait up to the time-out for other processes that keep them there.
-        """
-
-    @abstractmethod
-    def search_for(self, digests: Collection[bytes], listed: Mapping[bytes, str]) -> SearchOutcome:
-        """Look for identities and owners of records that are deleted, in all of the database.
-
-        No index is used: every byte of the files is read, or every row where the files are a server's. Those
-        that are `listed` are in the suppression list, with their kind, once each.
-        """
-
-    def distrust_unused_space(self) -> None:  # noqa: B027 (most databases need not know)
-        """Be told, in a write transaction, that the files are a copy that something else has made."""
-
-    @abstractmethod
-    def compact(self) -> bool:
-        """Make deleted bytes leave the files, however long it takes; return whether they left."""
-
-    @abstractmethod
-    def compaction_cost(self) -> CompactionCost:
-        """What `compact` would cost now, without waiting for anybody's lock."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+        self.is_closed = True
+        self._connection.close()
 
-    def refuse_closed(self) -> None:
-        """Refuse to work on a database that was closed."""
-        if self.is_closed:
-            raise database_error(self.location, "is closed; open it again")
-
-    def back_up(self, path: str) -> Row:
-        """Copy the vault into a new file; return the length and the hash of the copy's ledger.
+    def back_up(self, path: str) -> None:
+        """Copy the vault into a new file.
 
         Refused where the database has tools of its own for that.
         """
@@ -261,12 +234,17 @@ class Database(ABC):
         self.close()
 
 
-def database_error(location: str, meaning: str) -> VaultError:
+def database_error(location: str, meaning: str, kind: type[VaultError] = DatabaseError) -> VaultError:
     """Say in one sentence what a database refused."""
-    kind = DamagedDatabaseError if "damaged" in meaning else DatabaseError
-    if meaning == IN_USE:
-        return VaultBusyError(f"the vault {location!r} {meaning}")
     return kind(f"the vault {location!r} {meaning}")
+
+
+def kept_by(location: str, holder: str) -> VaultError:
+    """Say what keeps deleted bytes in the files."""
+    return VaultError(
+        f"deleted bytes are still in the files of the vault {location!r}: {holder}; run armnesia compact"
+        " again later"
+    )
 
 
 def invalid_address(url: str, *accepted: str) -> InvalidInputError:

@@ -1,4 +1,4 @@
-// What the page does beyond htmx: copying, printing, the numbers beside sliders, and the privacy curve.
+// What the page does beyond htmx: copying, the numbers beside sliders, and the privacy curve.
 "use strict";
 
 document.documentElement.classList.add("script");
@@ -54,10 +54,8 @@ function drawCurve() {
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-copy], [data-print]");
-  if (!button) return;
-  if (button.dataset.copy) copyField(button);
-  else window.print();
+  const button = event.target.closest("[data-copy]");
+  if (button) copyField(button);
 });
 document.addEventListener("input", (event) => {
   if (event.target.type === "range") showNumber(event.target);
@@ -65,5 +63,4 @@ document.addEventListener("input", (event) => {
 document.addEventListener("htmx:afterSwap", drawCurve);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCurve);
 window.addEventListener("resize", drawCurve);
-document.querySelectorAll("[data-print]").forEach((button) => { button.hidden = false; });
 drawCurve();

@@ -1,0 +1,240 @@
+"""The journal: an append-only copy of the ledger beside the keys, a line of JSON for each commit.
+
+Its last line is the last known head of the vault: a database that has less, or something else, is an older
+copy or another one. Its lines are what `restore` needs: the entries, and the digests of those who were
+forgotten or admitted again with them. An auditor gets the same lines without digests.
+
+Nobody is answered before the line is on the disk. Whoever comes after a crash, or after another process,
+first appends what the database has beyond the journal. A last line without an end was answered to nobody,
+and is dropped.
+
+>>> import tempfile
+>>> from armnesia.vault.ledger.merkle import EMPTY_ROOT
+>>> with tempfile.TemporaryDirectory() as folder:
+...     journal = Journal(Path(folder) / "keys.json.journal")
+...     journal.create(Line("v-1", 1, 0, EMPTY_ROOT))
+...     journal.last().commit, len(list(journal.lines()))
+(1, 1)
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from armnesia.core.errors import InvalidInputError, VaultError, refused_by_system
+from armnesia.core.files import Stamp, stamp_of
+from armnesia.vault.keys import private_files
+from armnesia.vault.ledger.entry import read_object
+from armnesia.vault.ledger.envelope import Envelope
+from armnesia.vault.ledger.merkle import Frontier
+from armnesia.vault.ledger.people import RECORD, USER
+
+with suppress(ImportError):  # absent on Windows
+    import fcntl
+
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_BLOCK = 1 << 13
+_LISTS = ("suppressed", "readmitted", "people")
+_END = re.compile(rb'"vault":("[^"\n]*"),"commit":([0-9]+),"size":([0-9]+),"root":"([0-9a-f]{64})"\}\n\Z')
+_SQLITE = b"SQLite format 3\0"
+Digest = tuple[str, str, int]
+"""Of somebody in an entry: the kind of digest, the digest in hexadecimal digits, the number of the entry."""
+Commitments = tuple[int, str, str, str]
+"""Of a request: its entry, the leaves of its people, what is said of it and the digest of its case, in
+hexadecimal digits, the last two empty if there is none."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one commit added, and where the vault was after it.
+
+    >>> Line.from_dict(Line("v-1", 1, 0, bytes(32)).to_dict())
+    Line(vault='v-1', commit=1, size=0, root=..., entries=(), suppressed=(), readmitted=(), people=())
+    """
+
+    vault: str
+    commit: int
+    """How many commits the vault had: it may leave out some that added nothing."""
+    size: int
+    """How many entries the ledger had."""
+    root: bytes
+    entries: tuple[Envelope, ...] = ()
+    suppressed: tuple[Digest, ...] = ()
+    readmitted: tuple[Digest, ...] = ()
+    people: tuple[Commitments, ...] = ()
+
+    def without_lists(self) -> "Line":
+        """Where the vault was, and nothing of what was added."""
+        return Line(self.vault, self.commit, self.size, self.root)
+
+    def for_auditors(self) -> "Line":
+        """The line without digests."""
+        return replace(self, suppressed=(), readmitted=(), people=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line as JSON has it; digests are left out where there are none."""
+        digests = {name: getattr(self, name) for name in _LISTS}
+        return {
+            "entries": [each.to_dict() for each in self.entries],
+            **{name: [list(each) for each in some] for name, some in digests.items() if some},
+            # Last, so that a long line is not read for them: see `Journal.last`.
+            **{"vault": self.vault, "commit": self.commit, "size": self.size, "root": self.root.hex()},
+        }
+
+    def to_bytes(self) -> bytes:
+        """The line as the file has it, with its end."""
+        return json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> "Line":
+        """Read a line.
+
+        >>> Line.from_dict({"vault": "v-1"})
+        Traceback (most recent call last):
+        armnesia.core.errors.InvalidInputError: a line of a journal must have vault, commit, size, root and
+        entries
+        """
+        try:
+            line = cls(
+                *(document["vault"], document["commit"], document["size"], bytes.fromhex(document["root"])),
+                tuple(map(Envelope.from_dict, document["entries"])),
+                *(
+                    tuple(map(tuple, document.get(name, ())))
+                    for name in ("suppressed", "readmitted", "people")
+                ),
+            )
+            kinds = {kind for kind, *_ in (*line.suppressed, *line.readmitted)}
+            is_typed = {type(line.commit), type(line.size)} == {int} and kinds <= {USER, RECORD}
+            if is_typed and line.to_dict() == document:
+                return line
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise InvalidInputError("a line of a journal must have vault, commit, size, root and entries")
+
+    def follows(self, before: "Line | None") -> bool:
+        """Whether it can be the line after another one, or the first."""
+        if before is None:
+            return self.size == len(self.entries)
+        grown = self.commit > before.commit and self.size == before.size + len(self.entries)
+        return grown and self.vault == before.vault and (bool(self.entries) or self.root == before.root)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The journal in this file."""
+
+    path: Path
+    _seen: dict[Stamp, Line] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The last line, by size and time of change of the file: a cache."""
+
+    def create(self, first: Line) -> None:
+        """Write the first line to a new file, for its owner only."""
+        private_files.write(self.path, first.to_bytes().decode())
+
+    def last(self) -> Line:
+        """The last line without its lists, read from the end of the file, however long the line is."""
+        with suppress(OSError):
+            if (known := self._seen.get(stamp_of(self.path))) is not None:
+                return known
+        with self._opened(os.O_RDONLY) as file:
+            status, line = os.fstat(file.fileno()), self._last(file)[0]
+        self._seen.clear()
+        self._seen[Stamp(status.st_size, status.st_mtime_ns)] = line
+        return line
+
+    def catch_up(self, commit: int, line_after: Callable[[Line], Line]) -> None:
+        """Append what the database has beyond the journal up to a commit, and return when it is on the disk.
+
+        `line_after` returns all that the database has beyond a line; it refuses a line that is not its own.
+        """
+        with self._opened(os.O_RDWR) as file:
+            if "fcntl" in globals():  # until the file is closed
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+            last, end = self._last(file)
+            if last.commit < commit:
+                line = line_after(last)
+                if not line.follows(last):
+                    raise VaultError(f"commit {line.commit} does not follow the journal {self.path}")
+                file.seek(end)
+                file.truncate()
+                file.write(line.to_bytes())
+                file.flush()
+                status = os.fstat(file.fileno())
+                self._seen.clear()
+                self._seen[Stamp(status.st_size, status.st_mtime_ns)] = line.without_lists()
+            # Also where nothing was to append: another process may have been killed before this.
+            os.fsync(file.fileno())
+
+    def lines(self) -> Iterator[Line]:
+        """All lines from the first, each checked to follow from those before it."""
+        before, frontier = None, Frontier()
+        with self._opened(os.O_RDONLY) as file:
+            self._last(file)  # refuses what is no journal
+            file.seek(0)
+            for number, data in enumerate(file, start=1):
+                if not data.endswith(b"\n"):
+                    return
+                line = self._read(data)
+                frontier = reduce(Frontier.append, (each.leaf for each in line.entries), frontier)
+                if not line.follows(before) or frontier.root != line.root:
+                    raise VaultError(f"line {number} of {self.path} does not follow from those before it")
+                yield line
+                before = line
+
+    @contextmanager
+    def _opened(self, flags: int) -> Iterator[BinaryIO]:
+        """Open the file; refuse what is no plain file of its owner alone."""
+        try:
+            # O_NONBLOCK, because opening a pipe would wait for somebody to write into it.
+            descriptor = os.open(self.path, flags | _FLAGS)
+            with os.fdopen(descriptor, "rb" if flags == os.O_RDONLY else "r+b") as file:
+                mode = os.fstat(descriptor).st_mode
+                if not stat.S_ISREG(mode) or (os.name == "posix" and mode & 0o077):
+                    raise VaultError(f"{self.path} must be a plain file of its owner alone: chmod 600 it")
+                yield file
+        except FileNotFoundError:
+            raise VaultError(
+                f"the journal {self.path} is missing: whether the database is an older copy cannot be known;"
+                " if it is lost, armnesia restore --without-journal begins a new one"
+            ) from None
+        except OSError as error:
+            raise refused_by_system(
+                error, f"the journal {self.path} cannot be used: {error.strerror}"
+            ) from None
+
+    def _last(self, file: BinaryIO) -> tuple[Line, int]:
+        """The last complete line, and where it ends."""
+        if file.read(len(_SQLITE)) == _SQLITE:
+            raise VaultError(
+                f"{self.path} is an SQLite database: give the journal, which lies beside the keys"
+            )
+        end = file.seek(0, os.SEEK_END)
+        data, block = b"", _BLOCK
+        while end and not data.endswith(b"\n"):  # a torn line is passed over
+            start = max(0, end - block)
+            file.seek(start)
+            data, block = file.read(end - start), 2 * block
+            data = data[: data.rfind(b"\n") + 1]
+            if not data and start == 0:
+                break
+            end = start + len(data) if data else end
+        if not data:
+            raise VaultError(f"the journal {self.path} has no complete line")
+        match = _END.search(data[-_BLOCK:])
+        if match is None:
+            raise VaultError(f"{self.path} is no journal, or has been changed: its last line has no end")
+        vault, commit, size, root = match.groups()
+        return Line(json.loads(vault), int(commit), int(size), bytes.fromhex(root.decode())), end
+
+    def _read(self, data: bytes) -> Line:
+        try:
+            return Line.from_dict(read_object(data, "a line"))
+        except InvalidInputError as error:
+            raise VaultError(f"{self.path} is no journal, or has been changed: {error}") from None

@@ -1,1 +1,0 @@
-"""What the operations of a vault return: frozen values, each with its JSON form in `to_dict()`."""

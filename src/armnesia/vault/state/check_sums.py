@@ -1,0 +1,136 @@
+"""Check-sums of tables, so that a row added, changed or removed by anything but armnesia is noticed.
+
+A table's check-sum is the exclusive or of a keyed digest of each row: a row that comes or goes costs one
+digest, whatever the size of the table. It is stored under a mask that is new each time; otherwise the digest
+of a row could be derived from two stored values, and rows exchanged whose digests cancel out. That is the
+MSet-XOR-Hash of Clarke, Devadas, van Dijk, Gassend and Suh (Asiacrypt 2003).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Self
+
+from armnesia.core.progress import RowCounter
+from armnesia.core.randomness import secret_bytes
+from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.digest_arrays import xor_of
+from armnesia.vault.storage.schema import COLUMNS, RecordLayout
+
+
+def _purpose(table: str) -> bytes:
+    """The purpose of the digests of a table's rows, which has at most 16 bytes."""
+    return f"row {table}".encode()[:16]
+
+
+class CheckSums(NamedTuple):
+    """The check-sum of each table but the state and the ledger, whose root the state has."""
+
+    record: int = 0
+    suppressed: int = 0
+    source: int = 0
+    people: int = 0
+    decision: int = 0
+    token: int = 0
+    subject_request: int = 0
+
+    def update(self, keyring: Keyring, table: str, rows: Iterable[Row]) -> "CheckSums":
+        """The check-sums after these rows were added to a table, or removed from it.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> one = CheckSums().update(keyring, "source", [(1, "a.csv")])
+        >>> one == CheckSums(), one.update(keyring, "source", [(1, "a.csv")]) == CheckSums()
+        (False, True)
+        """
+        total = getattr(self, table)
+        prepared = keyring.hasher(_purpose(table))
+        for row in rows:
+            digest = prepared.copy()
+            digest.update(ascii(tuple(row)).encode())
+            total ^= int.from_bytes(digest.digest())
+        return self._replace(**{table: total})
+
+    def has(self, keyring: Keyring, table: str, rows: Iterable[Row]) -> bool:
+        """Whether these are all rows that armnesia has stored in a table.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> CheckSums().update(keyring, "source", [(1, "a.csv")]).has(keyring, "source", [(1, "b.csv")])
+        False
+        """
+        return bool(getattr(CheckSums().update(keyring, table, rows), table) == getattr(self, table))
+
+    def with_records(self, keyring: Keyring, texts: Iterable[bytes]) -> Self:
+        """As `update`, of records whose texts are there already.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> rows = [(b"1", None, 0, 5), (b"2", b"ann", 1, 7)]
+        >>> many = CheckSums().with_records(keyring, [ascii(row).encode() for row in rows])
+        >>> many == CheckSums().update(keyring, "record", rows)
+        True
+        """
+        return self._replace(record=self.record ^ xor_of(keyring.digests(_purpose("record"), texts)))
+
+    def masked(self, keyring: Keyring, commits: int) -> str:
+        """The check-sums as they are stored: a nonce, then each under its own mask."""
+        nonce = secret_bytes(DIGEST_BYTES)
+        return "".join(
+            [nonce.hex(), *(f"{value:0{2 * DIGEST_BYTES}x}" for value in self._xor(keyring, nonce, commits))]
+        )
+
+    @classmethod
+    def unmasked(cls, text: str, keyring: Keyring, commits: int) -> "CheckSums":
+        """Read what `masked` wrote at the same commit.
+
+        >>> keyring, check_sums = Keyring.create("v-1"), CheckSums(*range(7))
+        >>> CheckSums.unmasked(check_sums.masked(keyring, 3), keyring, 3) == check_sums
+        True
+        """
+        size = DIGEST_BYTES
+        values = bytes.fromhex(text)
+        nonce, *masked = (values[at : at + size] for at in range(0, len(values), size))
+        if len(values) % size or len(masked) != len(cls._fields):
+            raise ValueError(f"check-sums have {size * (1 + len(cls._fields))} bytes; got {len(values)}")
+        return cls(*cls(*map(int.from_bytes, masked))._xor(keyring, nonce, commits))
+
+    def _xor(self, keyring: Keyring, nonce: bytes, commits: int) -> list[int]:
+        mask = keyring.hasher(b"row mask")
+        mask.update(nonce + str(commits).encode())
+        masked = []
+        for table, value in zip(self._fields, self, strict=True):
+            own = mask.copy()
+            own.update(table.encode())
+            masked.append(value ^ int.from_bytes(own.digest()))
+        return masked
+
+
+def compute_check_sums(
+    session: Session,
+    keyring: Keyring,
+    layout: RecordLayout,
+    *,
+    counter: RowCounter | None = None,
+    observe: Callable[[Iterable[Row]], Iterable[Row]] | None = None,
+) -> CheckSums:
+    """Compute the check-sums from the rows that the tables hold now.
+
+    Every record passes by `observe`, so that the table is read once.
+    """
+    counter = counter or RowCounter()
+    if not layout.holds_rows:
+        return compute_list_check_sums(session, keyring, counter)
+    records: Iterable[Row] = counter.counted(tables.stream_records(session, layout))
+    if observe is not None:
+        records = observe(records)
+    check_sums = CheckSums().update(keyring, "record", records)
+    lists = compute_list_check_sums(session, keyring, counter)
+    return lists._replace(record=check_sums.record)
+
+
+def compute_list_check_sums(
+    session: Session, keyring: Keyring, counter: RowCounter | None = None
+) -> CheckSums:
+    """Compute the check-sums of the lists: of all tables but the records."""
+    counter, check_sums = counter or RowCounter(), CheckSums()
+    for table in COLUMNS:
+        check_sums = check_sums.update(keyring, table, counter.counted(tables.stream_table(session, table)))
+    return check_sums

@@ -1,0 +1,225 @@
+"""The sources of an external vault: where each is, and the version that was counted; nothing of its rows."""
+
+import json
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from armnesia.core.errors import (
+    ArmnesiaError,
+    InvalidLogError,
+    LostSourceError,
+    MissingExtraError,
+    UndeclaredActionError,
+    UnknownCatalogError,
+    UnreadableSourceError,
+    UnsupportedError,
+    VaultError,
+)
+from armnesia.core.identifiers import UserType
+from armnesia.core.randomness import secret_bytes
+from armnesia.core.urls import is_remote
+from armnesia.logs import Source
+from armnesia.logs.source import Version, reopen
+from armnesia.vault.configuration import Configuration
+from armnesia.vault.results import HeldSource
+from armnesia.vault.state.sealed_state import State, changed_values
+from armnesia.vault.state.source_columns import ROLES
+from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage import tables
+from armnesia.vault.storage.database import Row, Session
+
+_DEFAULTS = {"action": "action", "reward": "reward"}
+"""Columns that the command line takes without being told."""
+
+
+@dataclass(frozen=True)
+class CountedSource:
+    """A source, and what was counted of it."""
+
+    number: int
+    """The key of its row; after a source was dropped, another may get its number."""
+    address: Mapping[str, Any]
+    """Where it is, its columns and its conditions: `Source.address`."""
+    version: Version | None
+    """The version that was counted; None of a source that has no versions, which is counted each time."""
+    id: str = field(default_factory=lambda: secret_bytes(4).hex())
+    """By which the ledger and certificates name it: they do not say where it is."""
+    recount: bool = False
+    """Whether people were readmitted, whose rows were left out: it is counted again, whatever its version."""
+    to_erase: bool = False
+    """Whether rows of people or records may be there that were forgotten since it was last erased."""
+    to_purge: bool = False
+    """Whether old files or versions may hold rows that were erased."""
+
+    @property
+    def name(self) -> str:
+        """The location and the table.
+
+        >>> CountedSource(1, {"source": "sqlite:///logs.db", "table": "clicks"}, None).name
+        'sqlite:///logs.db#clicks'
+        """
+        place, table = str(self.address["source"]), self.address["table"]
+        return place if table is None else f"{place}#{table}"
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The column of each role."""
+        return {role: self.address[role] for role in ROLES}
+
+    @property
+    def row(self) -> Row:
+        """The row of the table `source`."""
+        own = {name: value for name, value in vars(self).items() if name != "number"}
+        return self.number, json.dumps(own, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def parts(self) -> list[str]:
+        """What no other source may have, too: the files, the id of the table, or the name."""
+        version = self.version or {}
+        files = [path if is_remote(path) else os.path.realpath(path) for path, *_ in version.get("files", ())]
+        return files or [version.get("table", self.name)]
+
+    @property
+    def short_version(self) -> int | str | None:
+        """The version as the ledger names it; files have none."""
+        version = self.version or {}
+        number: int | str | None = version.get("version", version.get("snapshot"))
+        return number
+
+    @property
+    def ingest_command(self) -> str:
+        """The command that ingests it as before, as a shell reads it.
+
+        >>> address = {"source": "my log.csv", "table": None, "action": "arm", "reward": "reward",
+        ...     "user": "who", "id": None, "where": ["country = 'DE'"], "delimiter": None}
+        >>> print(CountedSource(1, address, None).ingest_command)
+        armnesia ingest 'my log.csv' --action-column arm --user-column who --where 'country = '"'"'DE'"'"''
+        """
+        columns = [(f"--{role}-column", name) for role, name in self.columns.items()]
+        options = [("--table", self.address["table"])]
+        options += [each for each in columns if each[1] != _DEFAULTS.get(each[0].split("-")[2])]
+        options += [("--where", condition) for condition in self.address["where"]]
+        options += [("--delimiter", self.address["delimiter"])]
+        words = [word for option in options if option[1] is not None for word in option]
+        # A column called `user` would be taken for the user's if none is named.
+        nobody = [] if self.address["user"] else ["--no-user"]
+        return shlex.join(["armnesia", "ingest", self.address["source"], *words, *nobody])
+
+    @property
+    def held(self) -> HeldSource:
+        """What its operator is told of it."""
+        place, due = (self.id, self.name, self.columns), (self.recount, self.to_erase, self.to_purge)
+        return HeldSource(*place, tuple(self.address["where"]), self.ingest_command, *due)
+
+    @property
+    def remedies(self) -> str:
+        """What to do about a source that is gone or moved, or in the way of another."""
+        named = shlex.quote(self.name)
+        return (
+            f"if it was moved, run armnesia restore --moved {named} NEW ; if its rows are not to count any"
+            f" more, run armnesia restore --without {named}"
+        )
+
+    def opened(self, configuration: Configuration) -> Source:
+        """Open the source as it is now; say what to do if that cannot be done."""
+        try:
+            return _as_counted(reopen(self.address), configuration)
+        except (UnknownCatalogError, MissingExtraError) as error:
+            raise UnreadableSourceError(f"{error}; nothing was changed", self.id) from None
+        except ArmnesiaError as error:
+            raise LostSourceError(
+                f"{error}; source {self.name!r} is gone or was moved, and the vault has counted its rows;"
+                f" nothing was changed: put it back; {self.remedies}",
+                self.id,
+            ) from None
+
+    def relocated(self, new: str, configuration: Configuration) -> "CountedSource":
+        """The source at another place, as it is there."""
+        place: dict[str, str | None] = {"source": new}
+        location, mark, table = new.rpartition("#")
+        if self.address["table"] is not None and mark:  # as `status` names a table of a database
+            place = {"source": location, "table": table}
+        source = _as_counted(reopen({**self.address, **place}), configuration)
+        return replace(self, address=source.address(), version=version_of(source))
+
+    def is_as_counted(self, source: Source) -> bool:
+        """Whether nothing of the source has changed since it was counted."""
+        version = version_of(source)
+        return not self.recount and version is not None and version == self.version
+
+    @contextmanager
+    def being_read(self) -> Iterator[None]:
+        """Name the source in an error about its rows, or about deleting them."""
+        try:
+            yield
+        except UndeclaredActionError:
+            raise  # an ingest says how an action comes in
+        except (InvalidLogError, UnsupportedError) as error:
+            told = str(error) if self.name in str(error) else f"source {self.name!r}: {error}"
+            if isinstance(error, UnsupportedError):
+                raise UnsupportedError(told) from None
+            raise UnreadableSourceError(told, self.id) from None
+
+
+def _as_counted(source: Source, configuration: Configuration) -> Source:
+    return source.keyed_by(configuration.key_columns).named_by(configuration.user_type or UserType.TEXT)
+
+
+def version_of(source: Source) -> Version | None:
+    """The version of a source, as it is read back from JSON."""
+    version = source.version()
+    return None if version is None else dict(json.loads(json.dumps(version)))
+
+
+def read_sources(session: Session) -> list[CountedSource]:
+    """All sources by their numbers."""
+    try:
+        found = [CountedSource(number, **json.loads(text)) for number, text in _rows(session)]
+        assert all(each.name and each.columns for each in found)
+    except (ValueError, TypeError, LookupError):
+        raise changed_values() from None
+    return found
+
+
+def checked_sources(transaction: Transaction) -> list[CountedSource]:
+    """All sources; refuse them if they are not those under the seal, of which one may hide people."""
+    if not transaction.state.check_sums.has(transaction.keyring, "source", _rows(transaction.session)):
+        raise VaultError(
+            "the list of sources was changed by something other than armnesia, so that people could be"
+            " overlooked; nothing was changed: run armnesia verify, then armnesia restore --as-it-is"
+        )
+    return read_sources(transaction.session)
+
+
+def _rows(session: Session) -> list[Row]:
+    return list(tables.read_table(session, "source"))
+
+
+def put_sources(
+    transaction: Transaction, state: State, before: Iterable[CountedSource], after: Iterable[CountedSource]
+) -> State:
+    """Store sources that are new or have changed, with the next `store`; the state with their check-sum."""
+    old = {each.number: each for each in before}
+    new = [each for each in after if old.get(each.number) != each]
+    rows = [each.row for each in new]
+    transaction.add(*[tables.put_source(*row) for row in rows])
+    removed = [old[each.number].row for each in new if each.number in old]
+    check_sums = state.check_sums.update(transaction.keyring, "source", [*removed, *rows])
+    return replace(state, check_sums=check_sums)
+
+
+def refuse_overlaps(sources: Sequence[CountedSource]) -> None:
+    """Refuse sources of which two share a file, or are the same table: rows would count twice."""
+    owner_of: dict[str, CountedSource] = {}
+    for each in sources:
+        for part in each.parts:
+            other = owner_of.setdefault(part, each)
+            if other is not each:
+                raise VaultError(
+                    f"source {each.name!r} overlaps with source {other.name!r} ({part}), and its rows would"
+                    f" count twice; nothing was changed: of the latter, {other.remedies}"
+                )
