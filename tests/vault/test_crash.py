@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from armnesia.core.request import DeletionRequest
 from armnesia.unlearners.stream import Penalty
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.state.decision_table import put_decisions, read_decisions
+from armnesia.vault.state.decisions import ArmSums, decided
 from tests.databases import fresh_place
 from tests.vault.crash_driver import ACTIONS, Crashes, half_done, not_once
 from tests.vault.forked_children import nursery
@@ -122,12 +123,15 @@ def test_rows_and_statistics_that_are_gone_without_a_ledger_entry_are_noticed(tm
             state = transaction.state
             target = ErasureTarget.of(users=["ann"])
             deleted = connection.records.delete(transaction, target, None)
-            stream = state.require_stream()
-            found = DeletionRequest.from_sums(stream.statistics, deleted.sums[1])
-            assert found is not None
-            rolled_back = replace(stream, statistics=stream.statistics.without(found))
+            (decision,) = read_decisions(transaction)
+            left = list(zip(decision.statistics.counts, decision.statistics.units, strict=True))
+            for arm, count, units, _ in deleted.sums[1]:
+                left[arm] = left[arm][0] - count, left[arm][1] - units
+            counts, sums = zip(*left, strict=True)
+            rolled_back = replace(decision, statistics=ArmSums(counts, sums))
+            state = put_decisions(transaction, state, decided([rolled_back], state.configuration))
             digests = state.check_sums.update(transaction.keyring, "record", deleted.rows)
-            transaction.store(replace(state.with_stream(rolled_back), check_sums=digests))
+            transaction.store(replace(state, check_sums=digests))
         assert vault.verify().holds
         assert any(problem.startswith("kinds") for problem in half_done(vault, before, after))
 

@@ -14,7 +14,8 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.operations import ingest
-from armnesia.vault.state.decisions import ArmSums
+from armnesia.vault.state.decision_table import put_decisions, read_decisions
+from armnesia.vault.state.decisions import ArmSums, stacked
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place, fresh_place, postgres_url
 from tests.vault.raw_vaults import LOG, change, dumped, filled, values
@@ -145,13 +146,14 @@ def test_lost_open_and_damaged_keys(place: Place, tmp_path: Path) -> None:
 def test_totals_beyond_64_bits_are_stored_exactly(place: Place) -> None:
     sums = ArmSums((2 * 10**10, 1), (2**64 + 1, 5))
     with filled(place) as vault, vault.writing() as transaction:
-        decision = transaction.state.decision
-        assert decision is not None
-        transaction.store(replace(transaction.state, decision=replace(decision, statistics=sums)))
+        (decision,) = read_decisions(transaction)
+        changed = [replace(decision, statistics=sums)]
+        transaction.store(put_decisions(transaction, transaction.state, changed))
     with place.open() as vault, vault.reading() as transaction:
-        assert transaction.state.decision is not None
-        assert transaction.state.decision.statistics == sums
-        assert transaction.state.require_stream().statistics.sums.tolist() == [2**64 + 1, 5]
+        decisions = read_decisions(transaction)
+        assert decisions == changed
+        stream = stacked(decisions, transaction.state.configuration)
+        assert stream.statistics.sums.tolist() == [[2**64 + 1, 5]]
 
 
 # Failures on the way.

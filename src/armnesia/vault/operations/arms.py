@@ -11,7 +11,7 @@ from armnesia.vault.arm_rules import ArmRule, NewRows
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.results import ArmChange, OfferedArm, OfferedArms
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decision_table import put_all_decisions, put_decisions, read_decisions
+from armnesia.vault.state.decision_table import put_decisions, read_decisions, served_action
 from armnesia.vault.state.decisions import VaultDecision, checked_values, decided, in_decision
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
@@ -86,6 +86,7 @@ def _change(
         transaction.append("arms", configuration=after, **rule.to_dict())
         state, n_changed = _decided_again(transaction, decisions, after, arm)
         transaction.store(state)
+        served = served_action(transaction)
     if not found:
         warnings.warn(
             f"no decision has {named} yet: the change holds for those that appear later; is it spelled as"
@@ -98,7 +99,7 @@ def _change(
         where=values,
         new_rows=None if offered else new_rows,
         decisions=n_changed if after.by else None,
-        served=transaction.state.served_action,
+        served=served,
         head=transaction.state.head,
     )
 
@@ -119,12 +120,9 @@ def _decided_again(
     again = {each.number: each for each in decided(changed, after)}
     whole = [again.get(each.number, each) for each in decisions]
     state = replace(transaction.state, configuration=after)
-    if not after.by:
-        return put_decisions(transaction, state, whole), len(changed)
-    if after.actions == before.actions:
-        return put_decisions(transaction, state, list(again.values())), len(changed)
-    # Every decision has a place for the new arm.
-    return put_all_decisions(transaction.session, state, transaction.keyring, whole), len(changed)
+    if after.actions == before.actions:  # otherwise every decision has a place for the new arm
+        whole = list(again.values())
+    return put_decisions(transaction, state, whole), len(changed)
 
 
 def _matches(configuration: Configuration, key: tuple[str, ...], values: Mapping[str, str]) -> bool:

@@ -16,11 +16,11 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.journal import Journal
 from armnesia.vault.ledger.witness import Witness
 from armnesia.vault.state.connection import journal_of, keys_path_of, records_of, witness_of
-from armnesia.vault.state.decision_table import declared_keys, empty_decisions
-from armnesia.vault.state.decisions import decided
+from armnesia.vault.state.decision_table import declared_keys, empty_decisions, put_decisions
+from armnesia.vault.state.decisions import FIRST, decided
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.replay import Replayed
-from armnesia.vault.state.sealed_state import State, empty_stream
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Row
@@ -56,7 +56,8 @@ def create_vault(
     configuration = configuration or Configuration(actions=None)
     if "" in (configuration.actions or ()):
         raise InvalidInputError("an action must have a name; got an empty one")
-    declared: list[tuple[str, ...]] = []
+    # The one of a vault without key columns is there once its actions are known.
+    declared: list[tuple[str, ...]] = [()] if configuration.actions and not configuration.by else []
     if decisions is not None:
         declared = declared_keys(configuration, decisions)
         configuration = configuration.with_declared_decisions(len(declared))
@@ -96,15 +97,8 @@ def _create(
             transaction = Transaction(session, keyring, state, is_new=True)
             transaction.append("init", configuration=configuration, digest_key=keyring.digest_check)
             check_sums = transaction.put_suppressed([], suppressed, state.check_sums)
-            if (stream := empty_stream(configuration)) is not None:
-                state = state.with_stream(stream)
-            state = state.changed(check_sums=check_sums)
-            if declared:
-                new = decided(empty_decisions(state, dict(enumerate(declared, 1))), configuration)
-                rows = [decision.row for decision in new]
-                transaction.add(*map(tables.put_decision, rows))
-                check_sums = check_sums.update(keyring, "decision", rows)
-                state = state.changed(n_decisions=len(rows), check_sums=check_sums)
+            new = decided(empty_decisions(state, dict(enumerate(declared, FIRST))), configuration)
+            state = put_decisions(transaction, state.changed(check_sums=check_sums), new)
             transaction.store(state)
             journal.create(transaction.line)
             undo.callback(journal.path.unlink)

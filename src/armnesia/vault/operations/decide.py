@@ -27,15 +27,13 @@ def decide(
                 f"the vault has decisions by {listed(names)}: name one of them, as in"
                 f" where={dict.fromkeys(names, '…')!r}, or take all of them"
             )
-        decision = state.decision if where is None else find_decision(transaction, where)
-    if decision is None:
-        return Served(None, state.served_by, state.head)
+        decision = find_decision(transaction, where)
     return Served(
         action=None if decision.served is None else state.actions[decision.served],
         by=decision.served_by,
         head=state.head,
         key=key_dict(configuration.key_columns, decision.key) if configuration.by else None,
-        stream=stacked([decision], configuration) if statistics else None,
+        stream=stacked([decision], configuration) if statistics and configuration.actions else None,
     )
 
 

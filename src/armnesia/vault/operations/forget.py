@@ -27,6 +27,7 @@ from armnesia.vault.ledger.people import (
 from armnesia.vault.results import Forgotten, ForgottenBefore
 from armnesia.vault.state.certificates import Certificates, time_of
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_table import served_action
 from armnesia.vault.state.likely_names import refuse_other_spellings
 from armnesia.vault.state.records import DeletedRecords, refuse_returned
 from armnesia.vault.state.released_request import (
@@ -115,12 +116,12 @@ def _answer(
     connection: VaultConnection, transaction: Transaction, request: ForgetRequest, target: ErasureTarget
 ) -> Forgotten:
     """Delete the records of those who are not forgotten yet, decide, and note it."""
-    before, records = transaction.state, connection.records
+    before, records, served = transaction.state, connection.records, served_action(transaction)
     resolved = request.resolve(before.configuration)  # refused before anything is looked up
     target = target.normalised(before.configuration.user_type)
     history = History.read(transaction, target)
     earlier = history.forgotten
-    nothing = _nothing_done(transaction, target, earlier)
+    nothing = _nothing_done(transaction, target, earlier, served)
     if len(earlier) == len(target.names):
         refuse_returned(records.names_held(transaction, target, None))
         return nothing
@@ -135,7 +136,7 @@ def _answer(
         refuse_other_spellings(transaction, target, deleted.held, holds)
     touched = read_touched_decisions(transaction, deleted.sums)
     outcome = decide_request(transaction, touched, resolved)
-    facts = _facts(before, outcome, resolved)
+    facts = _facts(before, outcome, resolved, served)
     if lookup is not None:
         facts["sources"] = list(lookup.sources)
     number = _store(transaction, target, request, deleted, history, outcome, facts)
@@ -149,7 +150,7 @@ def _answer(
         held=len(deleted.held),
         not_held=tuple(name for name, key in keys if key not in deleted.held),
         counts=counts_by_action(before, None if touched is None else touched.request),
-        served=after.served_action,
+        served=served_action(transaction),
         release=outcome.release,
         decisions=describe_touched(after, touched, outcome.served) if after.configuration.by else None,
         decided_again=outcome.decided_again,
@@ -162,7 +163,9 @@ def _answer(
     )
 
 
-def _nothing_done(transaction: Transaction, target: ErasureTarget, earlier: Mapping[str, int]) -> Forgotten:
+def _nothing_done(
+    transaction: Transaction, target: ErasureTarget, earlier: Mapping[str, int], served: Any
+) -> Forgotten:
     """What a request comes to whose people were all forgotten before."""
     state, by_entry = transaction.state, dict[int, list[str]]()
     for name, number in earlier.items():
@@ -174,8 +177,8 @@ def _nothing_done(transaction: Transaction, target: ErasureTarget, earlier: Mapp
         named=len(target.names),
         held=0,
         counts=counts_by_action(state, None),
-        served_before=state.served_action,
-        served=state.served_action,
+        served_before=served,
+        served=served,
         release=None,
         head=state.head,
         forgotten_before=tuple(
@@ -188,7 +191,7 @@ def _nothing_done(transaction: Transaction, target: ErasureTarget, earlier: Mapp
     )
 
 
-def _facts(before: State, outcome: RequestOutcome, resolved: ResolvedRequest) -> dict[str, Any]:
+def _facts(before: State, outcome: RequestOutcome, resolved: ResolvedRequest, served: Any) -> dict[str, Any]:
     """What the ledger says of a request; of one that found nothing it is of the same kind."""
     if outcome.facts:
         return dict(outcome.facts)
@@ -216,7 +219,7 @@ def _facts(before: State, outcome: RequestOutcome, resolved: ResolvedRequest) ->
             **({"decisions": []} if asked.level.sees_shape else {}),
         }
     counts = {"counts": [0] * len(before.actions)} if asked.level.sees_shape else {}
-    return {**facts, "released": before.served_action, **counts}
+    return {**facts, "released": served, **counts}
 
 
 def _store(

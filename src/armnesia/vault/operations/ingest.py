@@ -27,7 +27,7 @@ from armnesia.logs.statements import Reading, Tally
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decision_table import read_decisions
+from armnesia.vault.state.decision_table import read_decisions, served_action
 from armnesia.vault.state.decisions import decided
 from armnesia.vault.state.incoming_rows import read_rows
 from armnesia.vault.state.record_loader import RecordLoader
@@ -197,16 +197,19 @@ def _ingest(
                 if progress is not None:
                     progress(loader.counts["rows"])
             state, counts, number = loader.store(), loader.counts, loader.n_decisions
+            served = served_action(transaction)
         else:
             actions = configuration.actions or _new_actions(
                 source, source.tallies(configuration.reward_range)
             )
-            state, counts, number = _count_at_source(connection, source, actions, user_type, dry_run=dry_run)
+            state, served, counts, number = _count_at_source(
+                connection, source, actions, user_type, dry_run=dry_run
+            )
             if progress is not None:
                 progress(counts["rows"])
     result = Ingested(
         **counts,
-        served=state.served_action,
+        served=served,
         head=state.head,
         user_column=source.columns.named().get("user"),
         id_column=source.columns.id,
@@ -226,8 +229,8 @@ def _count_at_source(
     user_type: UserType | None,
     *,
     dry_run: bool,
-) -> tuple[State, dict[str, Any], int]:
-    """Count what is new at the source of an external vault: the state, the counts, how many decisions."""
+) -> tuple[State, Any, dict[str, Any], int]:
+    """Count what is new at the source of an external vault: state, served arm, counts, how many decisions."""
     from armnesia.vault.state import source_statistics as statistics  # noqa: PLC0415 (few vaults need it)
     from armnesia.vault.state.external_records import ExternalRecords  # noqa: PLC0415
 
@@ -238,7 +241,7 @@ def _count_at_source(
             _warn_of_unerasable(source)
         state = with_user_type(with_actions(before, actions), user_type)
         update = connection.records.new_rows(transaction, state, source)
-        known = statistics.all_decisions(transaction, state) if update.because else []
+        known = read_decisions(transaction) if update.because else []
         statistics.refuse_retired_arms(state, update.sums, known)
         n_before = transaction.count_records() if update.because else 0
         n_decisions = state.n_decisions + statistics.n_new_decisions(transaction, state, update.sums)
@@ -251,6 +254,7 @@ def _count_at_source(
             if state != before:
                 transaction.store(state)
             decided(read_decisions(transaction), state.configuration, warns=True)  # and are the same
+        served = served_action(transaction)
     counts = {
         "rows": sum(own.n_rows for own in update.counted.values()),
         "added": update.n_counted - n_before,
@@ -258,7 +262,7 @@ def _count_at_source(
         "suppressed": sum(own.n_left_out for own in update.counted.values()),
         "recounted_because": update.because,
     }
-    return transaction.state, counts, n_decisions
+    return transaction.state, served, counts, n_decisions
 
 
 def _warn_of_unerasable(source: Source) -> None:

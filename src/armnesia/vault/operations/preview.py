@@ -9,6 +9,7 @@ from armnesia.core.errors import ArmnesiaError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.results import Preview
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.decision_table import served_action
 from armnesia.vault.state.likely_names import refuse_other_spellings
 from armnesia.vault.state.released_request import (
     TouchedDecisions,
@@ -85,7 +86,7 @@ def preview_methods(
             held=len(held),
             unlearner=None,
             counts=counts_by_action(state, None if touched is None else touched.request),
-            served_before=state.served_action,
+            served_before=served_action(transaction),
             release=None,
             not_held=not_held,
             decisions=describe_touched(state, touched) if state.configuration.by else None,

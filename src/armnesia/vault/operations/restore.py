@@ -22,11 +22,10 @@ from armnesia.vault.operations.tokens import revoke_tokens
 from armnesia.vault.results import Restored
 from armnesia.vault.state.check_sums import compute_check_sums
 from armnesia.vault.state.connection import VaultConnection, envelope_of, line_after
-from armnesia.vault.state.decision_table import put_all_decisions
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision, decided
 from armnesia.vault.state.moved_sources import move_sources
 from armnesia.vault.state.replay import Replayed
-from armnesia.vault.state.sealed_state import State, empty_stream, read_row, state_of
+from armnesia.vault.state.sealed_state import State, read_row, state_of
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.transaction import Transaction, people_row
 from armnesia.vault.storage import tables
@@ -117,7 +116,7 @@ def begin_journal(connection: VaultConnection) -> None:
         )
     with connection.database.writing() as session:
         row = read_row(session)
-        state = state_of(session, row, connection.check_seal(row))
+        state = state_of(row, connection.check_seal(row))
         transaction = Transaction(session, connection.all_keys, state)
         transaction.append("without_journal")
         transaction.store(state)
@@ -129,7 +128,7 @@ def _state_of_copy(session: Session, connection: VaultConnection) -> State | Non
     """The state as it was stored; None if it does not match its seal."""
     with suppress(VaultError):
         row = read_row(session)
-        return state_of(session, row, connection.check_seal(row))
+        return state_of(row, connection.check_seal(row))
     return None
 
 
@@ -205,9 +204,10 @@ def _decisions(
 ) -> list[VaultDecision]:
     """All decisions as the ledger has them; the learner decides again in those that are not as they were.
 
-    Unless their statistics were `counted` by armnesia, only their numbers and keys are believed.
+    Unless their statistics were `counted` by armnesia, only their numbers and keys are believed, if any.
     """
-    rows = list(tables.stream_decisions(session))
+    by = known.configuration.by
+    rows = list(tables.stream_decisions(session)) if by or counted else []
     if not counted:
         nothing = ArmSums.empty(0, known.configuration.penalty).text
         rows = [row._replace(statistics=nothing, served=None, served_by=DEFAULT) for row in rows]
@@ -232,16 +232,10 @@ def _store(
     decisions: list[VaultDecision],
 ) -> None:
     """Store the state with these decisions, and with the check-sums of all tables as they are now."""
-    session, state = transaction.session, transaction.state
-    if not state.configuration.by:
-        tables.delete_decisions(session)
-        empty = empty_stream(state.configuration)
-        if decisions:
-            state = state.changed(decision=decisions[0])
-        elif empty is not None:
-            state = state.with_stream(empty)
-    else:
-        state = put_all_decisions(session, state, transaction.keyring, decisions)
+    session = transaction.session
+    tables.delete_decisions(session)
+    session.execute_together([tables.put_decision(each.row) for each in decisions])
+    state = transaction.state.changed(n_decisions=len(decisions))
     check_sums = compute_check_sums(session, transaction.keyring, connection.records.layout)
     transaction.store(state, check_sums=check_sums)
 

@@ -11,7 +11,7 @@ from armnesia.vault.results import ArmScore, Served, Status, VaultIdentity
 from armnesia.vault.state.certificates import entry_in
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import find_decision
-from armnesia.vault.state.decisions import VaultDecision, key_dict, stacked
+from armnesia.vault.state.decisions import DEFAULT, VaultDecision, key_dict, stacked
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -26,7 +26,9 @@ def status_of(
     """
     with connection.reading() as transaction:
         session, state = transaction.session, transaction.state
-        decision = _named(transaction, where) if scores or where is not None else None
+        asked = (scores or where is not None) and state.configuration.actions
+        decision = _named(transaction, where) if asked else None
+        served = None if state.configuration.by else find_decision(transaction)
         suppressed = tables.count_suppressed(session)
         corrected = [entry_in(text) for text in tables.read_entries_of(session, ("correct",))]
         waiting = _uncompacted(session)
@@ -35,7 +37,11 @@ def status_of(
     return Status(
         vault=state.vault,
         location=connection.database.location,
-        served=Served(state.served_action, state.served_by, state.head),
+        served=Served(
+            None if served is None or served.served is None else state.actions[served.served],
+            DEFAULT if served is None else served.served_by,
+            state.head,
+        ),
         configuration=state.configuration,
         decisions=state.n_decisions if state.configuration.by else None,
         records=records,
@@ -91,7 +97,7 @@ def _uncompacted(session: Session) -> int:
     return tables.count_entries_of(session, ("forget", "correct", "restored"), through)
 
 
-def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision | None:
+def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision:
     """The decision whose scores are wanted; refuse if it is not said which."""
     state = transaction.state
     if where is not None:
@@ -102,7 +108,7 @@ def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDe
             f"the vault has decisions by {listed(names)}: name the one whose scores are wanted, as in"
             f" --where {','.join(f'{name}=…' for name in names)}"
         )
-    return state.decision
+    return find_decision(transaction)
 
 
 def _scores(decision: VaultDecision, configuration: Configuration) -> tuple[ArmScore, ...]:

@@ -91,10 +91,8 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
             repair = "; if no problem of a key is told, run armnesia restore --as-it-is"
             problems.append(f"state: {CHANGED_OUTSIDE + repair if is_seal else error}")
             keyring = connection.all_keys
-        state = state_of(session, row, keyring)
-        assert state.decision is None or state.stream is not None  # this refuses impossible statistics
-        return state, problems
-    except (*_UNREADABLE, AssertionError) as error:
+        return state_of(row, keyring), problems
+    except _UNREADABLE as error:
         return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
 
 

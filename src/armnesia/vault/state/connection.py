@@ -143,7 +143,7 @@ class VaultConnection:
 
     def _state(self, session: Session) -> State:
         row = read_row(session)
-        return state_of(session, row, self.check_seal(row))
+        return state_of(row, self.check_seal(row))
 
     def check_seal(self, row: VaultRow) -> Keyring:
         """Check the seal; if it does not match, with keys that another process may have added meanwhile."""

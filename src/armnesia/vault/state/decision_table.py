@@ -1,19 +1,25 @@
 """The table of decisions: read when needed, and stored with its check-sum.
 
-The one decision of a vault without key columns is part of the state, which is read and stored with it.
+A vault without key columns has one decision, whose key is empty, from when its actions are known.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import text_of_plain
-from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision, checked_key, in_decision, key_dict
-from armnesia.vault.state.sealed_state import State
+from armnesia.vault.state.decisions import (
+    DEFAULT,
+    FIRST,
+    ArmSums,
+    VaultDecision,
+    checked_key,
+    in_decision,
+    key_dict,
+)
+from armnesia.vault.state.sealed_state import State, changed_values
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -24,44 +30,29 @@ LONGEST_KEY = 1000
 
 def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = None) -> list[VaultDecision]:
     """The decisions with these numbers, or all, by their numbers; refused if one is missing."""
-    if not transaction.state.configuration.by:
-        return [] if transaction.state.decision is None else [transaction.state.decision]
     if numbers is None:
-        return read_all_decisions(transaction.session)
-    wanted = sorted(numbers)
-    rows = sorted(tables.read_decisions(transaction.session, wanted), key=lambda row: row.number)
-    if [row.number for row in rows] != wanted:
-        raise VaultError(
-            "decisions of the vault were removed by something other than armnesia: run armnesia verify, and"
-            " restore a backup"
-        )
-    return list(map(VaultDecision.of_row, rows))
-
-
-def read_all_decisions(session: Session) -> list[VaultDecision]:
-    """All rows of the table, by their numbers."""
-    return list(map(VaultDecision.of_row, tables.stream_decisions(session)))
+        rows = list(tables.stream_decisions(transaction.session))
+    else:
+        wanted = sorted(numbers)
+        rows = sorted(tables.read_decisions(transaction.session, wanted), key=lambda row: row.number)
+        if [row.number for row in rows] != wanted:
+            raise VaultError(
+                "decisions of the vault were removed by something other than armnesia: run armnesia verify,"
+                " and restore a backup"
+            )
+    try:
+        return list(map(VaultDecision.of_row, rows))
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise changed_values() from None
 
 
 def put_decisions(transaction: Transaction, state: State, decisions: Sequence[VaultDecision]) -> State:
     """Store decisions, in this transaction; the state with them, which the caller stores."""
-    if not state.configuration.by:
-        return state.changed(decision=decisions[0]) if decisions else state
     session, rows = transaction.session, [decision.row for decision in decisions]
     before = tables.read_decisions(session, [row.number for row in rows])
     session.execute_together(map(tables.put_decision, rows))
     check_sums = state.check_sums.update(transaction.keyring, "decision", [*before, *rows])
-    return replace(state, n_decisions=state.n_decisions + len(rows) - len(before), check_sums=check_sums)
-
-
-def put_all_decisions(
-    session: Session, state: State, keyring: Keyring, decisions: Iterable[VaultDecision]
-) -> State:
-    """Put decisions in the place of those with the same numbers; compute the check-sum of all of them."""
-    session.execute_together([tables.put_decision(decision.row) for decision in decisions])
-    rows = list(tables.stream_decisions(session))
-    check_sums = state.check_sums._replace(decision=0).update(keyring, "decision", rows)
-    return replace(state, n_decisions=len(rows), check_sums=check_sums)
+    return state.changed(n_decisions=state.n_decisions + len(rows) - len(before), check_sums=check_sums)
 
 
 def empty_decisions(state: State, keys: Mapping[int, tuple[str, ...]]) -> list[VaultDecision]:
@@ -93,29 +84,48 @@ def declared_keys(
     return list(found)
 
 
-def find_decision(transaction: Transaction, where: Mapping[str, Any]) -> VaultDecision:
-    """The one decision with a key; refuse a key that no row has brought."""
-    columns = transaction.state.configuration.key_columns
-    key = checked_key(columns, where)
+def find_decision(transaction: Transaction, where: Mapping[str, Any] | None = None) -> VaultDecision:
+    """The one decision with a key; refuse a key that no row has brought.
+
+    That of a vault without key columns and without actions is empty.
+    """
+    state = transaction.state
+    columns = state.configuration.key_columns
+    key = checked_key(columns, where or {})
     text = text_of_plain(key)
-    number = tables.numbers_of_keys(transaction.session, [text]).get(text)
+    number = FIRST if not columns else tables.numbers_of_keys(transaction.session, [text]).get(text)
     if number is None:
         raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
+    if not columns and not state.n_decisions:
+        return empty_decisions(state, {FIRST: ()})[0]
     (decision,) = read_decisions(transaction, [number])
     return decision
 
 
+def served_action(transaction: Transaction) -> Any:
+    """The arm that a vault without key columns serves; None while it has no actions, and with key columns."""
+    state = transaction.state
+    served = None if state.configuration.by else find_decision(transaction).served
+    return None if served is None else state.actions[served]
+
+
 class DecisionNumbers:
-    """Numbers the decisions that rows belong to; new keys get the next numbers, up to the vault's limit."""
+    """Numbers the decisions that rows belong to; new keys get the next numbers, up to the vault's limit.
+
+    Without key columns the one decision is new until it is stored.
+    """
 
     def __init__(self, session: Session, state: State) -> None:
         self._session, self._size, self._configuration = session, state.n_decisions, state.configuration
         self._numbers: dict[tuple[str, ...], int] = {}
-        self.new: dict[int, tuple[str, ...]] = {}
+        is_first = not state.configuration.by and not state.n_decisions
+        self.new: dict[int, tuple[str, ...]] = {FIRST: ()} if is_first else {}
         """By number, the keys that the vault does not have yet."""
 
     def of_keys(self, keys: Sequence[tuple[str, ...]]) -> list[int]:
         """The numbers of the decisions with these keys."""
+        if not self._configuration.by:
+            return [FIRST] * len(keys)
         texts = {key: text_of_plain(key) for key in dict.fromkeys(keys) if key not in self._numbers}
         for text in texts.values():
             _check_length(text)

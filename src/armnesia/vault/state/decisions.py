@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armnesia.core.errors import Fault, InvalidInputError, RefusedArmError, VaultError
 from armnesia.core.messages import listed
@@ -52,12 +51,6 @@ class ArmSums:
         nothing = (0,) * n_arms
         return cls(nothing, nothing, nothing if penalty == "frozen" else None)
 
-    @classmethod
-    def of(cls, stream: Stream) -> Self:
-        """The sums of a stream of one data set."""
-        lost = None if stream.deleted_counts is None else tuple(stream.deleted_counts.tolist())
-        return cls(tuple(stream.statistics.counts.tolist()), tuple(stream.statistics.sums.tolist()), lost)
-
     def plus(self, counts: Sequence[int], units: Sequence[int]) -> Self:
         """The sums with so many more records per arm.
 
@@ -75,16 +68,6 @@ class ArmSums:
         more = (0,) * (n_arms - len(self.counts))
         deleted = None if self.deleted is None else self.deleted + more
         return replace(self, counts=self.counts + more, units=self.units + more, deleted=deleted)
-
-    def stream(self, configuration: Configuration) -> Stream:
-        """The stream of a decision without a key, from these sums on; impossible ones are refused."""
-        assert configuration.actions is not None  # there are no sums before
-        statistics = ArmStatistics.of_checked_arms(
-            configuration.actions, self.counts, self.units, configuration.reward_range
-        )
-        deleted = None if self.deleted is None else np.array(self.deleted, dtype=np.int64)
-        offered = configuration.offered([()])[0] if configuration.arms else None
-        return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
 
     @property
     def text(self) -> str:
@@ -142,34 +125,28 @@ def count_in_decisions(rows: Iterable[DecisionRow]) -> int:
     return sum(sum(VaultDecision.of_row(row).statistics.counts) for row in rows)
 
 
-def exact_sums(rows: Sequence[Sequence[int]]) -> NDArray[Any]:
-    """An array of sums of any size, of which numpy alone would make floats.
+def stacked(
+    decisions: Sequence[VaultDecision], configuration: Configuration, *, jointly: bool = True
+) -> Stream:
+    """The records of decisions as one stream, with the decisions on its first axis; of one, if not `jointly`.
 
-    >>> exact_sums([[2**63, 5]]).tolist()
-    [[9223372036854775808, 5]]
+    Impossible statistics are refused.
     """
-    try:
-        return np.array(rows, dtype=np.int64)
-    except OverflowError:
-        return np.array(rows, dtype=object)
-
-
-def stacked(decisions: Sequence[VaultDecision], configuration: Configuration) -> Stream:
-    """The records of several decisions as one stream, with the decisions on its first axis."""
     actions = configuration.actions
     assert actions is not None  # a decision has records, and they have actions
-    shape = (len(decisions), len(actions))
+    shape = (len(decisions), len(actions))[0 if jointly else 1 :]
     sums = [decision.statistics for decision in decisions]
     statistics = ArmStatistics(
         actions,
         np.array([each.counts for each in sums], dtype=np.int64).reshape(shape),
-        exact_sums([each.units for each in sums]).reshape(shape),
+        np.array([each.units for each in sums], dtype=object).reshape(shape),  # which may be of any size
         configuration.reward_range,
     )
-    deleted = None
+    deleted = offered = None
     if configuration.penalty == "frozen":
         deleted = np.array([each.deleted for each in sums], dtype=np.int64).reshape(shape)
-    offered = configuration.offered(each.key for each in decisions) if configuration.arms else None
+    if configuration.arms:
+        offered = configuration.offered(each.key for each in decisions).reshape(shape)
     return Stream(configuration.make_learner(), statistics, configuration.penalty, deleted, offered)
 
 

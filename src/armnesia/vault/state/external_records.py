@@ -24,7 +24,8 @@ from armnesia.vault.keys.canonical_json import text_of_plain
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.check_sums import compute_check_sums
-from armnesia.vault.state.decisions import FIRST, VaultDecision, count_in_decisions
+from armnesia.vault.state.decision_table import read_decisions
+from armnesia.vault.state.decisions import VaultDecision, count_in_decisions
 from armnesia.vault.state.likely_names import likely_spellings
 from armnesia.vault.state.records import (
     DecisionSums,
@@ -142,23 +143,19 @@ class ExternalRecords(Records):
     def _found(self, transaction: Transaction, lookup: SourceLookup) -> DecisionSums:
         """The sums of a lookup by the numbers of decisions; refuse rows that these cannot contain."""
         sums: dict[int, list[tuple[int, int, int, bool]]] = {}
-        number_of: dict[tuple[str, ...], int] = {(): FIRST}
-        if transaction.state.configuration.by:
-            texts = {text_of_plain(key): key for key, _ in lookup.sums}
-            known = tables.numbers_of_keys(transaction.session, list(texts))
-            number_of = {texts[text]: number for text, number in known.items()}
-        held = None if transaction.state.decision is None else transaction.state.decision.statistics
+        texts = [text_of_plain(key) for key, _ in lookup.sums]
+        numbers = tables.numbers_of_keys(transaction.session, list(dict.fromkeys(texts)))
+        held = {each.key: each for each in read_decisions(transaction, numbers.values())}
         for (key, arm), (count, units, binary) in lookup.sums.items():
-            possible = key in number_of
-            if possible and held is not None:  # of many decisions, it is compared later
-                possible = 0 <= held.units[arm] - units <= (held.counts[arm] - count) * UNIT
-            if not possible:
+            own = held[key].statistics if key in held else None
+            left = 0 if own is None else own.units[arm] - units
+            if own is None or not 0 <= left <= (own.counts[arm] - count) * UNIT:
                 raise VaultError(
                     "the sources have more rows of this request than the vault has counted: they have changed"
                     " since, in a way that cannot be told from outside; nothing was changed: run armnesia"
                     " restore, which counts all sources again"
                 )
-            sums.setdefault(number_of[key], []).append((arm, count, units, binary))
+            sums.setdefault(held[key].number, []).append((arm, count, units, binary))
         return sums
 
     def delete(

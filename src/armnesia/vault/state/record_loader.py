@@ -66,7 +66,7 @@ class RecordLoader:
         self._state = with_user_type(with_actions(self._before, actions), user_type)
         self._source, self._replaces, self._dry_run = source, replaces, dry_run
         self._suppressed = read_checked_suppressed(transaction)
-        self._numbers = DecisionNumbers(self._session, self._state) if layout.keyed else None
+        self._numbers = DecisionNumbers(self._session, self._state)
         rules = self._state.configuration.arms
         self._refuses_arms = any(rule.new_rows == "refuse" for rule in rules)
         self._holds_records = tables.has_records(self._session)
@@ -95,7 +95,7 @@ class RecordLoader:
             "arm": np.array(rows.arms, np.int32)[places],
             "units": np.array(rows.units, np.int64)[places],
         }
-        if self._numbers is not None:  # not of rows that are left out: keys are public
+        if self._layout.keyed:  # not of rows that are left out: keys are public
             keys = list(compress(zip(*rows.keys, strict=True), kept.tolist()))
             decisions = np.zeros(len(kept), np.int32)
             decisions[kept] = self._numbers.of_keys(keys)
@@ -227,7 +227,7 @@ class RecordLoader:
         if not records:
             return
         n_arms = len(self._state.actions)
-        decisions = columns["decision"].astype(np.int64) if self._numbers is not None else FIRST
+        decisions = columns["decision"].astype(np.int64) if self._layout.keyed else FIRST
         groups, of_rows = np.unique(decisions * n_arms + columns["arm"], return_inverse=True)
         sums = np.zeros(len(groups), np.int64)
         np.add.at(sums, of_rows, columns["units"])
@@ -251,7 +251,7 @@ class RecordLoader:
     @property
     def n_decisions(self) -> int:
         """How many decisions there are with the new keys."""
-        return self._before.n_decisions + (0 if self._numbers is None else len(self._numbers.new))
+        return self._before.n_decisions + len(self._numbers.new)
 
     def store(self) -> State:
         """Store what is left and the statistics of decisions with new rows, which decide again."""
@@ -261,12 +261,10 @@ class RecordLoader:
         self._pending.restore_indexes()
         state, transaction = replace(self._state, check_sums=self._check_sums), self._transaction
         configuration, fixed = state.configuration, self._before.configuration
-        decisions = [] if state.decision is None or not self._sums else [state.decision]
-        if self._numbers is not None:
-            old = read_decisions(transaction, self._sums.keys() - self._numbers.new.keys())
-            decisions = [*old, *empty_decisions(state, self._numbers.new)]
+        old = read_decisions(transaction, self._sums.keys() - self._numbers.new.keys())
         filled = [
-            replace(each, statistics=each.statistics.plus(*self._sums[each.number])) for each in decisions
+            replace(each, statistics=each.statistics.plus(*self._sums[each.number]))
+            for each in [*old, *empty_decisions(state, self._numbers.new)]
         ]
         state = put_decisions(transaction, state, decided(filled, configuration, warns=True))
         if fixed.actions is None:

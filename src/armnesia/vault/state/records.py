@@ -15,7 +15,7 @@ from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.check_sums import CheckSums, compute_check_sums
-from armnesia.vault.state.decision_table import put_all_decisions, put_decisions
+from armnesia.vault.state.decision_table import put_decisions
 from armnesia.vault.state.decisions import FIRST, VaultDecision, decided, in_decision
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
@@ -186,7 +186,7 @@ class Records:
     ) -> State:
         """Delete the records of forgotten people, and take the statistics from the scan.
 
-        `decisions` are all decisions of a vault with key columns, by their numbers. A decision whose
+        `decisions` are all decisions of the vault, by their numbers. A decision whose
         statistics stay the same keeps its served arm.
         """
         state, session, keyring = transaction.state, transaction.session, transaction.keyring
@@ -196,11 +196,8 @@ class Records:
             deleted = tables.delete_records(session, self.layout, "identity", some)
             check_sums = check_sums.update(keyring, "record", deleted)
         state, n_arms = replace(state, check_sums=check_sums), len(state.actions)
-        keyed, known = bool(state.configuration.by), decisions
-        if not keyed:
-            known = [] if state.decision is None else [state.decision]
         left, counted_again = dict(scan.sums), []
-        for each in known:  # what was deleted before stays
+        for each in decisions:  # what was deleted before stays
             own = [left.pop((each.number, arm), (0, 0)) for arm in range(n_arms)]
             counts, units = zip(*own, strict=True)
             statistics = replace(each.statistics, counts=counts, units=units)
@@ -215,8 +212,6 @@ class Records:
                 "the vault has rows that no ingest stored, with arms or rewards that do not exist: restore a"
                 " backup"
             )
-        if keyed:
-            return put_all_decisions(session, state, keyring, again)
         return put_decisions(transaction, state, again)
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:

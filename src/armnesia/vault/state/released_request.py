@@ -21,7 +21,6 @@ from armnesia.vault.state.decisions import (
     RELEASE,
     VaultDecision,
     decided,
-    exact_sums,
     key_dict,
     stacked,
     unstacked,
@@ -49,7 +48,7 @@ def read_touched_decisions(transaction: Transaction, sums: DecisionSums) -> Touc
     if not any(count for own in sums.values() for _, count, _, _ in own):
         return None
     configuration, decisions = transaction.state.configuration, read_decisions(transaction, sums)
-    stream = stacked(decisions, configuration) if configuration.by else transaction.state.require_stream()
+    stream = stacked(decisions, configuration, jointly=bool(configuration.by))
     request = visible = _request(decisions, sums, configuration)
     if stream.offered is not None:
         offered = dict(zip([each.number for each in decisions], np.atleast_2d(stream.offered), strict=True))
@@ -65,14 +64,14 @@ def _request(
     actions = configuration.actions
     assert actions is not None  # there are records
     counts = np.zeros((len(decisions), len(actions)), dtype=np.int64)
-    units, binary = [[0] * len(actions) for _ in decisions], True
+    units, binary = np.zeros((len(decisions), len(actions)), dtype=object), True
     for place, decision in enumerate(decisions):
         for arm, count, total, only_extremes in sums.get(decision.number, ()):
             counts[place, arm] += count
-            units[place][arm] += total
+            units[place, arm] += total
             binary &= only_extremes
     which = slice(None) if configuration.by else 0
-    records = ArmStatistics(actions, counts[which], exact_sums(units)[which], configuration.reward_range)
+    records = ArmStatistics(actions, counts[which], units[which], configuration.reward_range)
     return DeletionRequest(records, binary)
 
 

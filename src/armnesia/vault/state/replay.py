@@ -143,17 +143,20 @@ class Replayed:
     def with_deleted(self, decisions: Iterable[VaultDecision]) -> list[VaultDecision]:
         """The decisions with all arms, and with the numbers of deleted records where the penalty is frozen.
 
-        Decisions that the ledger counts deletions of, and that there are not, are added without records.
+        Decisions that the ledger counts deletions of, and that there are not, are added without records. So
+        is the one of a vault without key columns.
         """
         n_arms, frozen = len(self.configuration.actions or ()), self.configuration.penalty == "frozen"
         found = [replace(each, statistics=each.statistics.with_arms(n_arms)) for each in decisions]
-        if not frozen:
-            return found
-        empty = ArmSums.empty(n_arms, "frozen")
-        known = {each.key for each in found}
-        missing = [key for key in self.deleted if key not in known]
+        needed: Iterable[tuple[str, ...]] = self.deleted if frozen else ()
+        if not self.configuration.by:
+            needed = [()] if n_arms else []
+        known, empty = {each.key for each in found}, ArmSums.empty(n_arms, self.configuration.penalty)
+        missing = [key for key in needed if key not in known]
         first = len(found) + 1
         found += [VaultDecision(n, key, empty, None, DEFAULT) for n, key in enumerate(missing, first)]
+        if not frozen:
+            return found
         return [
             replace(each, statistics=replace(each.statistics, deleted=self.deleted_of(each.key)))
             for each in found

@@ -11,7 +11,7 @@ from armnesia.core.errors import OtherColumnsError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.logs import Source
-from armnesia.vault.state.sealed_state import State, changed_values, empty_stream
+from armnesia.vault.state.sealed_state import State, changed_values
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 
@@ -105,9 +105,7 @@ def with_actions(state: State, actions: tuple[Any, ...]) -> State:
         configuration = configuration.with_actions(actions)
     elif configuration.actions != actions:
         raise VaultError("the vault's actions were changed meanwhile; ingest again")
-    fixed = replace(state, configuration=configuration)
-    stream = empty_stream(configuration)
-    return fixed if state.decision is not None or stream is None else fixed.with_stream(stream)
+    return replace(state, configuration=configuration)
 
 
 def with_user_type(state: State, user_type: UserType | None) -> State:

@@ -20,8 +20,7 @@ class SourceRemarks:
     most, fewest, share = 10_000, 20, 0.9
 
     def __init__(self, state: State, source: Source) -> None:
-        filled = state.n_decisions > 0 and (state.decision is None or any(state.decision.statistics.counts))
-        self._asked = filled and source.columns.id is None and source.columns.user is not None
+        self._asked = state.n_decisions > 0 and source.columns.id is None and source.columns.user is not None
         self._people: set[str] = set()
         self._known = 0
 

@@ -7,10 +7,9 @@ from armnesia.vault.state.decision_table import (
     DecisionNumbers,
     empty_decisions,
     put_decisions,
-    read_all_decisions,
     read_decisions,
 )
-from armnesia.vault.state.decisions import FIRST, VaultDecision, decided, refused_arm
+from armnesia.vault.state.decisions import VaultDecision, decided, refused_arm
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_counting import Sums, Update
 from armnesia.vault.state.sources import put_sources
@@ -30,28 +29,16 @@ def with_rows(transaction: Transaction, state: State, sums: Sums, *, instead: bo
     """
     configuration, numbers = state.configuration, DecisionNumbers(transaction.session, state)
     rows = _by_number(numbers, state, sums)
-    if instead or not configuration.by:
-        before = all_decisions(transaction, state)
-    else:
-        before = read_decisions(transaction, rows.keys() - numbers.new.keys())
+    before = read_decisions(transaction, None if instead else rows.keys() - numbers.new.keys())
     changed, nothing = list[VaultDecision](), ([0] * len(state.actions), [0] * len(state.actions))
     for each in [*before, *empty_decisions(state, numbers.new)]:
         counts, units = rows.get(each.number, nothing)
         statistics = each.statistics.plus(counts, units)
         if instead:
             statistics = replace(each.statistics, counts=tuple(counts), units=tuple(units))
-        if statistics != each.statistics:
+        if statistics != each.statistics or each.number in numbers.new:
             changed.append(replace(each, statistics=statistics))
-    if configuration.by:
-        return put_decisions(transaction, state, decided(changed, configuration))
-    return state.with_stream(changed[0].statistics.stream(configuration)) if changed else state
-
-
-def all_decisions(transaction: Transaction, state: State) -> list[VaultDecision]:
-    """The one decision of a vault, or all decisions by their numbers."""
-    if state.configuration.by:
-        return read_all_decisions(transaction.session)
-    return [] if state.decision is None else [state.decision]
+    return put_decisions(transaction, state, decided(changed, configuration))
 
 
 def refuse_retired_arms(state: State, sums: Sums, before: Iterable[VaultDecision] = ()) -> None:
@@ -76,7 +63,7 @@ def n_new_decisions(transaction: Transaction, state: State, sums: Sums) -> int:
 def _by_number(numbers: DecisionNumbers, state: State, sums: Sums) -> dict[int, tuple[list[int], list[int]]]:
     """By the number of a decision, counts and units per arm."""
     keys, n_arms = list(dict.fromkeys(key for key, _ in sums)), len(state.actions)
-    found = numbers.of_keys(keys) if state.configuration.by else [FIRST] * len(keys)
+    found = numbers.of_keys(keys)
     rows = {number: ([0] * n_arms, [0] * n_arms) for number in found}
     number_of = dict(zip(keys, found, strict=True))
     for (key, arm), (count, units) in sums.items():

@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError
-from armnesia.vault.configuration import MANAGED, Configuration
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.entry import Entry
@@ -17,7 +17,7 @@ from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Commitments, Digest, Line
 from armnesia.vault.state.check_sums import CheckSums
 from armnesia.vault.state.decisions import count_in_decisions
-from armnesia.vault.state.sealed_state import State, store_statements
+from armnesia.vault.state.sealed_state import State, next_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session, Statement
 
@@ -49,10 +49,6 @@ class Transaction:
     is_new: bool = False
     """Whether the database has no state yet."""
 
-    def __post_init__(self) -> None:
-        self._stored = None if self.is_new else self.state
-        """The state as the database has it."""
-
     @cached_property
     def keyring(self) -> Keyring:
         """The keys that the state uses."""
@@ -68,12 +64,8 @@ class Transaction:
         )
 
     def count_records(self) -> int:
-        """How many records are counted; with many decisions, those of each are added up."""
-        if self.state.configuration.by:
-            if self.state.configuration.mode == MANAGED:
-                return tables.count_records(self.session)
-            return count_in_decisions(tables.stream_decisions(self.session))
-        return 0 if self.state.decision is None else sum(self.state.decision.statistics.counts)
+        """How many records are counted, in all decisions together."""
+        return count_in_decisions(tables.stream_decisions(self.session))
 
     def append(
         self,
@@ -162,9 +154,10 @@ class Transaction:
         self.keyring = state.keyring_in_use(self.all_keys)
         changes = {} if check_sums is None else {"check_sums": check_sums}
         later = state.changed(frontier=self.state.frontier, commits=self.state.commits, **changes)
-        statements, self.state = store_statements(self._stored, later, self.keyring)
-        self.session.execute_together([*self.collected, *statements])
-        self._stored, self.collected = self.state, []
+        row, self.state = next_row(later, self.keyring)
+        put = tables.insert_vault if self.is_new else tables.update_vault
+        self.session.execute_together([*self.collected, put(row)])
+        self.is_new, self.collected = False, []
 
 
 def journal_row(row: Row) -> Commitments:
