@@ -94,7 +94,7 @@ class BareSql:
     def __init__(self, database: Database, vault: Vault) -> None:
         """Take the texts of the last request of the vault itself, which the copy need not have."""
         self.database = database
-        self.owner_digest = vault.all_keys.owner_digest
+        self.owner_digests = vault.all_keys.owner_digests
         with vault.database.reading() as session:
             (self.entry,) = session.query("SELECT * FROM entry ORDER BY number DESC LIMIT 1")
             (self.people,) = session.query("SELECT * FROM people ORDER BY number DESC LIMIT 1")
@@ -106,7 +106,7 @@ class BareSql:
         Some values are new each time: SQLite would not write a page that an update leaves as it is.
         """
         self.number += 1
-        owner = self.owner_digest(user)
+        owner = self.owner_digests([user])[0]
         with self.database.writing() as session:
             (state,) = tables.read_vault(session)
             (decision,) = tables.stream_decisions(session)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from armnesia.vault import Head, Vault
+from armnesia.vault import Checkpoint, Vault
 from armnesia.vault.ledger.merkle import Frontier
 from tests.vault.plain_vault import PlainVault, Record, columns_of, observed
 from tests.vault.raw_vaults import values
@@ -152,7 +152,7 @@ class Judge:
         entries, frontier, heads = self.vault.ledger().entries, Frontier(), dict[str, int]()
         for (leaf,) in values(self.vault, "SELECT leaf FROM entry ORDER BY number"):
             frontier = frontier.append(leaf)
-            heads[str(Head(frontier.size, frontier.root))] = frontier.size
+            heads[str(Checkpoint(frontier.size, frontier.root))] = frontier.size
         deletions = self._deletions()
         problems = [problem for note in self._of("verify") for problem in note["problems"]]
         for note in (*self._of("decide"), *self._of("status")):

@@ -96,8 +96,8 @@ _USERS: set[str | None] = set()
 def observed(vault: Vault) -> Observation:
     """What a vault holds."""
     managed = vault.configuration.mode == MANAGED
-    digest = vault.all_keys.owner_digest
-    owners = {None if user is None else digest(user): user for user in _USERS}
+    users = [user for user in _USERS if user is not None]
+    owners = {None: None, **dict(zip(vault.all_keys.owner_digests(users), users, strict=True))}
     with vault.database.reading() as session:
         decisions = session.query("SELECT key, statistics, served_by FROM decision")
         rows: Any = session.query("SELECT owner, arm, units FROM record") if managed else ()

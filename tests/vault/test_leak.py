@@ -50,7 +50,7 @@ def traces(text: str) -> list[str]:
 def in_bytes(vault: Vault, data: bytes) -> list[str]:
     """What of the person can be found in files: name, rows and rewards, as databases write them."""
     ring = vault.all_keys
-    rows = [ring.record_identity("id", row_id) for row_id in ROW_IDS]
+    rows = [ring.record_identities("id", [row_id])[0] for row_id in ROW_IDS]
     marks = {"name": [PERSON.encode()], "ids": [row_id.encode() for row_id in ROW_IDS], "rows": rows}
     marks["rewards"] = [units.to_bytes(4, "big") for units in UNITS]
     marks["rewards, as PostgreSQL has them"] = [units.to_bytes(8, "little") for units in UNITS]
@@ -140,7 +140,7 @@ def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place
 
         def left(some: list[str]) -> int:
             """How many have a row left, which is its identity followed by its owner."""
-            return sum(rows[owner] + owner in data for owner in map(ring.owner_digest, some))
+            return sum(rows[owner] + owner in data for owner in ring.owner_digests(some))
 
         assert (left(gone), left(kept)) == (0, 600)
         assert not any(user.encode() in data for user in users)

@@ -201,7 +201,7 @@ def test_rows_that_are_gone_doubled_or_exchanged_are_found(vault: Vault, table: 
 
 
 def test_a_row_of_a_forgotten_person_is_found(vault: Vault) -> None:
-    ann = vault.all_keys.owner_digest("ann")
+    ann = vault.all_keys.owner_digests(["ann"])[0]
     change(vault, "INSERT INTO record (identity, owner, arm, units) VALUES (?, ?, 0, 7)", b"x" * 16, ann)
     problems = vault.verify().problems
     assert any("1 row of forgotten people or records is present" in problem for problem in problems)
@@ -340,7 +340,7 @@ def test_restore_mends_the_statistics(place: Place, name: str) -> None:
 
 def test_an_exchanged_owner_is_found_and_accepted_as_it_is_only(vault: Vault, place: Place) -> None:
     """The statistics stay what they are; the one whose row it was would not be forgotten with it."""
-    bob, dan = (vault.all_keys.owner_digest(name) for name in ("bob", "dan"))
+    bob, dan = (vault.all_keys.owner_digests([name])[0] for name in ("bob", "dan"))
     assert change(vault, "UPDATE record SET owner = ? WHERE owner = ?", dan, bob) == 1
     assert vault.verify().problems == (CHANGED.format("records"),)
     with pytest.raises(VaultError, match="--as-it-is"):
@@ -349,7 +349,7 @@ def test_an_exchanged_owner_is_found_and_accepted_as_it_is_only(vault: Vault, pl
 
 
 def test_lists_and_rows_of_the_forgotten_are_mended_from_the_journal(vault: Vault, place: Place) -> None:
-    ann = vault.all_keys.owner_digest("ann")
+    ann = vault.all_keys.owner_digests(["ann"])[0]
     change(vault, "INSERT INTO record (identity, owner, arm, units) VALUES (?, ?, 0, 7)", b"x" * 16, ann)
     for table in ("suppressed", "people"):
         assert change(vault, f"DELETE FROM {table} WHERE 1 = 1") == 1

@@ -4,9 +4,9 @@ from armnesia.core.identifiers import UserType
 from armnesia.vault.arm_rules import ArmRule
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import Certificate, PublicKey, PublicKeys
+from armnesia.vault.ledger.certificate import Certificate, PublicKeys
+from armnesia.vault.ledger.checkpoint import Checkpoint
 from armnesia.vault.ledger.entry import Entry
-from armnesia.vault.ledger.head import Head
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import (
     OPERATOR_ONLY,
@@ -54,13 +54,13 @@ __all__ = [
     "BackedUp",
     "Callback",
     "Certificate",
+    "Checkpoint",
     "Compacted",
     "Configuration",
     "Entry",
     "Exported",
     "ForgetRequest",
     "Forgotten",
-    "Head",
     "HeldSource",
     "Ingested",
     "IssuedToken",
@@ -72,7 +72,6 @@ __all__ = [
     "Policy",
     "PolicyChange",
     "Preview",
-    "PublicKey",
     "PublicKeys",
     "Readmitted",
     "Restored",

@@ -102,9 +102,7 @@ class ErasureTarget:
     def row_keys(self, keyring: Keyring) -> list[bytes]:
         """The value of `row_column` in the rows of each name."""
         if self._keys is None or self._keys[0] is not keyring:
-            keys = keyring.owner_digests(self.users) or [
-                keyring.record_identity("id", record) for record in self.records
-            ]
+            keys = keyring.owner_digests(self.users) or keyring.record_identities("id", self.records)
             object.__setattr__(self, "_keys", (keyring, keys))
             return keys
         return self._keys[1]

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
-from armnesia.vault.ledger.head import Head
+from armnesia.vault.ledger.checkpoint import Checkpoint
 
 
 class Result:
@@ -31,10 +31,10 @@ class Result:
 def plain(value: Any) -> Any:
     """A value of a result as JSON holds it.
 
-    >>> plain({"A": (1, 2), "B": Head(1, bytes(2))})
+    >>> plain({"A": (1, 2), "B": Checkpoint("armnesia/v-1", 1, bytes(2))})
     {'A': [1, 2], 'B': '1:0000'}
     """
-    if isinstance(value, Head | StrEnum | Path):
+    if isinstance(value, Checkpoint | StrEnum | Path):
         return str(value)
     if hasattr(value, "to_dict"):
         return value.to_dict()

@@ -15,8 +15,8 @@ from armnesia.vault.arm_rules import ArmRule, NewRows
 from armnesia.vault.configuration import Configuration, Policy
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate
+from armnesia.vault.ledger.checkpoint import Checkpoint
 from armnesia.vault.ledger.entry import Entry
-from armnesia.vault.ledger.head import Head
 from armnesia.vault.result import Result, plain
 
 SCREEN_ONLY = "For this screen only: together with the served arm, the probabilities reveal deleted rewards."
@@ -30,7 +30,7 @@ class Served(Result):
 
     action: Any
     by: str
-    head: Head
+    head: Checkpoint
     key: Mapping[str, str] | None = None
     """The key of the decision, in a vault that has many."""
     stream: Stream | None = None
@@ -61,7 +61,7 @@ class ServedDecisions(Result):
     actions: tuple[Any, ...]
     chosen_by: tuple[str, ...]
     """What chose each arm: "default", "learner" or "release"."""
-    head: Head
+    head: Checkpoint
     stream: Stream | None = None
     """The records of these decisions, if the operator asked for them."""
     total: int = 0
@@ -111,7 +111,7 @@ class Ingested(Result):
     already_there: int
     suppressed: int
     served: Any
-    head: Head
+    head: Checkpoint
     user_column: str | None = None
     id_column: str | None = None
     actions_fixed: tuple[Hashable, ...] | None = None
@@ -173,7 +173,7 @@ class Forgotten(Result):
     served_before: Any
     served: Any
     release: Release | JointRelease | None
-    head: Head
+    head: Checkpoint
     names: ErasureTarget = field(repr=False)
     """Whom the entry is about, in the spelling of the vault; in no JSON."""
     certificate: Certificate | None = None
@@ -277,7 +277,7 @@ class Readmitted(Result):
 
     readmitted: int
     entry: int
-    head: Head
+    head: Checkpoint
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class PolicyChange(Result):
 
     policy: Policy
     changed: bool
-    head: Head
+    head: Checkpoint
 
     def to_dict(self) -> dict[str, Any]:
         """The policy's keys, `changed` and `head`."""
@@ -312,7 +312,7 @@ class OfferedArms(Result):
     """How many decisions were asked about."""
     rules: tuple[ArmRule, ...]
     """Which arms were added and retired; of the rules that match a decision, the last holds."""
-    head: Head
+    head: Checkpoint
 
     @property
     def offered(self) -> tuple[Any, ...]:
@@ -338,7 +338,7 @@ class ArmChange(Result):
     decisions: int | None
     """How many decisions offer other arms than before; None in a vault without key columns."""
     served: Any
-    head: Head
+    head: Checkpoint
 
     def to_dict(self) -> dict[str, Any]:
         """All fields; `decisions` where there are keys, and `served` where there are none."""
@@ -391,7 +391,7 @@ class LedgerEntries:
     """The entries of the ledger, or some of them, and the head of all."""
 
     entries: tuple[Entry, ...]
-    head: Head
+    head: Checkpoint
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -435,7 +435,7 @@ class SourceErasures(Result):
 
     permitted: bool
     sources: tuple[HeldSource, ...]
-    head: Head
+    head: Checkpoint
 
 
 @dataclass(frozen=True)
@@ -462,7 +462,7 @@ class Status(Result):
     suppressed: int
     replaced: int
     """How many rows of corrections have come in the place of records, in all."""
-    head: Head
+    head: Checkpoint
     witness: str | None
     """The file or URL that gets every checkpoint."""
     witnessed: int
@@ -488,7 +488,7 @@ class VaultIdentity(Result):
     location: str
     keys: Path
     public_key: str
-    head: Head
+    head: Checkpoint
     configuration: Configuration
 
 
@@ -497,7 +497,7 @@ class Rotated(Result):
     """The version of the new signing key."""
 
     version: int
-    head: Head
+    head: Checkpoint
 
 
 @dataclass(frozen=True)
@@ -505,7 +505,7 @@ class Compacted(Result):
     """The entry that says that deleted bytes have left the database's files."""
 
     entry: int
-    head: Head
+    head: Checkpoint
 
 
 @dataclass(frozen=True)
@@ -526,7 +526,7 @@ class Exported(Result):
     """An export: the file, the head it reaches, and how many entries it has."""
 
     file: Path
-    head: Head
+    head: Checkpoint
     entries: int
 
 
@@ -535,7 +535,7 @@ class BackedUp(Result):
     """The file of a backup, and the head that its ledger has at least."""
 
     file: Path
-    head: Head
+    head: Checkpoint
 
 
 @dataclass(frozen=True)
@@ -544,7 +544,7 @@ class Restored(Result):
 
     replayed: int
     """How many entries were missing."""
-    head: Head
+    head: Checkpoint
     corrections_lost: int = 0
     """How many rows had been corrected since the backup was made: their corrections must come in again."""
     rows_deleted: int = 0

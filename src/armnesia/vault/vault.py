@@ -8,7 +8,7 @@ from typing import Any, Self
 from armnesia.core.progress import Progress
 from armnesia.vault import operations as do
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.ledger.head import Head
+from armnesia.vault.ledger.checkpoint import Checkpoint
 from armnesia.vault.results import Restored, SourceErasures
 from armnesia.vault.state.connection import VaultConnection, signed_checkpoint
 from armnesia.vault.state.source_columns import may_have_ids
@@ -194,7 +194,7 @@ class Vault(VaultConnection):
         return self.all_keys.public_key(in_use if version is None else version)
 
     @property
-    def head(self) -> Head:
+    def head(self) -> Checkpoint:
         """The size and the root of the ledger."""
         with self.reading() as transaction:
             return transaction.state.head

@@ -79,7 +79,7 @@ def test_a_certificate_of_another_key_says_what_is_needed(run: Any, key: str) ->
     run("forget", "--user", "u1", "--certificate", "u1.json")
     refused = run("certificate", "verify", "u1.json", "--public-key", "ab" * 32)
     assert refused.code == 1
-    assert "a newer public key of this vault is needed, or it is not its certificate" in refused.out
+    assert "a newer public key of this vault, or a newer certificate, is needed" in refused.out
     run("rotate-key")
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
     Path("keys.txt").write_text(run("public-key").out, encoding="utf-8")
@@ -115,10 +115,10 @@ def test_a_stolen_key_is_said_at_its_rotation(run: Any, key: str) -> None:
     Path("keys.json").write_text(run("public-key", "--json").out, encoding="utf-8")
     refused = run("certificate", "verify", "u1.json", "--public-key", "keys.json")
     assert refused.code == 1
-    assert "ask for a new certificate" in refused.out
+    assert "or a newer certificate, is needed" in refused.out
     run("certificate", "show", "--user", "u1", "--out", "again.json")
     assert run("certificate", "verify", "again.json", "--public-key", "keys.json").code == 0
-    assert [each["compromised_since"] for each in run("public-key", "--json").json["keys"]] == [2, None]
+    assert len(run("public-key", "--json").json["keys"]) == 1
 
 
 def test_who_was_not_held_and_who_was_readmitted_is_said(run: Any, vault: Path) -> None:

@@ -30,7 +30,7 @@ def test_an_old_backup_forgets_again_before_it_opens(run: Any, vault: Path) -> N
     assert set(restored) == {"replayed", "corrections_lost", "recounted", "head", "rows_deleted", "as_it_was"}
     assert (restored["replayed"], restored["rows_deleted"], restored["as_it_was"]) == (1, 40, True)
     assert run("verify", "--json").json["records"] == 160
-    names = Keyring.read("vault.db.keys").owner_digest
+    names = Keyring.read("vault.db.keys").owner_digests
     counting = "SELECT count(*) FROM record WHERE owner = ?"
     with closing(sqlite3.connect("vault.db")) as database:
         held = [database.execute(counting, [names(user)]).fetchone() for user in ("u1", "a0")]

@@ -6,11 +6,10 @@ from typing import Any
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.keys.signatures import public_key
 from armnesia.vault.ledger.certificate import Certificate, Logged
-from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
+from armnesia.vault.ledger.checkpoint import Checkpoint, Note, origin_of
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope
-from armnesia.vault.ledger.merkle import Tree, root_of
-from armnesia.vault.ledger.note import Note
+from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.ledger.people import (
     ACTOR,
     CASE,
@@ -85,7 +84,7 @@ class SmallLedger:
 
     def note(self, seed: bytes = SEED) -> Note:
         """The newest checkpoint."""
-        return Checkpoint(origin_of("v-1"), len(self.leaves), root_of(self.leaves)).signed(seed)
+        return Checkpoint(origin_of("v-1"), len(self.leaves), Tree(self.leaves).root).signed(seed)
 
     def certificate(
         self, role: str = USER, text: str = "416", *, later: tuple[int, ...] = (), seed: bytes = SEED
@@ -94,6 +93,6 @@ class SmallLedger:
         names = ((role, text), (CASE, "DSR-2026/12"), (ACTOR, "clerk@example.com"))
         openings = tuple(self.people.opening(KEYRING, 3, *name) for name in names)
         first, *others = (
-            Logged.of(self.envelopes[n - 1], Tree.of(self.leaves), self.note(seed)) for n in (3, *later)
+            Logged.of(self.envelopes[n - 1], Tree(self.leaves), self.note(seed)) for n in (3, *later)
         )
         return Certificate(first, openings, tuple(others))

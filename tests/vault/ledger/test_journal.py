@@ -12,7 +12,7 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Journal, Line
-from armnesia.vault.ledger.merkle import root_of
+from armnesia.vault.ledger.merkle import Tree
 from tests.vault.ledger.ledgers import SEED, entry_of
 
 DIGESTS = (("user", "ab" * 16, 2),)
@@ -37,7 +37,7 @@ class MemoryDatabase:
 
     def line(self, commit: int, before: int) -> Line:
         entries = self.entries(commit)
-        root = root_of([each.leaf for each in entries])
+        root = Tree([each.leaf for each in entries]).root
         return Line("v-1", commit, len(entries), root, tuple(entries[before:]), DIGESTS[: commit - 1])
 
     def line_after(self, last: Line) -> Line:
@@ -86,7 +86,7 @@ def test_a_line_is_json_as_it_was_decided(journal: Journal, database: MemoryData
     database.add("a")
     database.reach(journal)
     document = json.loads(journal.path.read_bytes().splitlines()[-1])
-    root = root_of([each.leaf for each in database.entries(2)]).hex()
+    root = Tree([each.leaf for each in database.entries(2)]).root.hex()
     assert document == {
         "vault": "v-1",
         "commit": 2,

@@ -12,11 +12,10 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.vault.ledger.merkle import (
     EMPTY_ROOT,
     Frontier,
-    inclusion_proof,
+    Tree,
     leaf_hash,
     node_hash,
     root_from_proof,
-    root_of,
     split,
 )
 from tests.quick import examples, quick_only
@@ -102,13 +101,13 @@ def test_hashes_are_those_published() -> None:
 
 @pytest.mark.parametrize("size", PUBLISHED_ROOTS)
 def test_roots_are_those_published(size: int) -> None:
-    root = root_of([leaf_hash(data) for data in PUBLISHED_LEAVES[:size]])
+    root = Tree([leaf_hash(data) for data in PUBLISHED_LEAVES[:size]]).root
     assert base64.b64encode(root).decode() == PUBLISHED_ROOTS[size]
 
 
 @pytest.mark.parametrize(("index", "size"), PUBLISHED_PROOFS)
 def test_proofs_are_those_published(index: int, size: int) -> None:
-    proof = inclusion_proof([leaf_hash(data) for data in PUBLISHED_LEAVES[:size]], index)
+    proof = Tree([leaf_hash(data) for data in PUBLISHED_LEAVES[:size]]).proof(index)
     assert [base64.b64encode(each).decode() for each in proof] == PUBLISHED_PROOFS[index, size]
 
 
@@ -116,7 +115,7 @@ def test_roots_and_frontiers_are_those_of_the_definition() -> None:
     frontier = Frontier()
     for size in range(LARGEST + 1):
         root = mth(DATA[:size])
-        assert root_of(LEAVES[:size]) == frontier.root == root
+        assert Tree(LEAVES[:size]).root == frontier.root == root
         assert frontier == Frontier(size, split(b"".join(frontier.hashes))) == Frontier.of(LEAVES[:size])
         if size < LARGEST:
             frontier = frontier.append(LEAVES[size])
@@ -125,15 +124,15 @@ def test_roots_and_frontiers_are_those_of_the_definition() -> None:
 @pytest.mark.parametrize("size", quick_only(range(1, 17), [*range(1, 17), 199, 200]))
 def test_proofs_are_those_of_the_definition(size: int) -> None:
     for index in range(size):
-        assert list(inclusion_proof(LEAVES[:size], index)) == path(index, DATA[:size])
+        assert list(Tree(LEAVES[:size]).proof(index)) == path(index, DATA[:size])
 
 
 @pytest.mark.parametrize("sizes", quick_only([range(1, 65)], [range(1, 65), range(65, LARGEST + 1)]))
 def test_every_leaf_of_every_size_proves_and_no_other_does(sizes: range) -> None:
     for size in sizes:
-        leaves, root = LEAVES[:size], root_of(LEAVES[:size])
+        leaves, root = LEAVES[:size], Tree(LEAVES[:size]).root
         for index in range(size):
-            proof = list(inclusion_proof(leaves, index))
+            proof = list(Tree(leaves).proof(index))
             assert root_from_proof(leaves[index], index, size, proof) == root
             assert not accepts(leaves[index], (index + 1) % size, size, proof, root) or size == 1
             assert not accepts(LEAVES[(index + 1) % LARGEST], index, size, proof, root)
@@ -146,7 +145,7 @@ def test_every_leaf_of_every_size_proves_and_no_other_does(sizes: range) -> None
 def test_another_place_size_or_bit_fails(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, LARGEST))
     index = data.draw(st.integers(0, size - 1))
-    proof, root = list(inclusion_proof(LEAVES[:size], index)), root_of(LEAVES[:size])
+    proof, root = list(Tree(LEAVES[:size]).proof(index)), Tree(LEAVES[:size]).root
     elsewhere = data.draw(st.integers(-1, LARGEST + 1).filter(lambda n: n != index))
     assert not accepts(LEAVES[index], elsewhere, size, proof, root)
     # A size is not bound by a proof of the same shape, but by the checkpoint that has size and root.
@@ -164,10 +163,8 @@ def test_a_tree_of_all_powers_of_two_and_their_neighbours() -> None:
     for size in (2**power + more for power in range(1, 11) for more in (-1, 0, 1)):
         leaves = [leaf_hash(b"%d" % number) for number in range(size)]
         index = drawn.randrange(size)
-        proof = inclusion_proof(leaves, index)
-        assert (
-            root_from_proof(leaves[index], index, size, proof) == root_of(leaves) == Frontier.of(leaves).root
-        )
+        proof = Tree(leaves).proof(index)
+        assert root_from_proof(leaves[index], index, size, proof) == Frontier.of(leaves).root
 
 
 def test_wrong_lengths_are_refused() -> None:
@@ -176,7 +173,7 @@ def test_wrong_lengths_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="must be of 1 hashes of 32 bytes"):
         root_from_proof(LEAVES[0], 0, 2, [LEAVES[1][:31]])
     with pytest.raises(InvalidInputError, match="a leaf of 2 must have a number from 0 below that; got 2"):
-        inclusion_proof(LEAVES[:2], 2)
+        Tree(LEAVES[:2]).proof(2)
     with pytest.raises(InvalidInputError, match="a leaf of 0 must have a number"):
         root_from_proof(LEAVES[0], 0, 0, [])
 

@@ -25,7 +25,7 @@ def restored(place: Place, **options: Any) -> int:
 
 def held(vault: Vault) -> list[str]:
     """The ids of the rows that a vault holds."""
-    names = {vault.all_keys.record_identity("id", name): name for name in LOG["id"] + LATER["id"]}
+    names = {vault.all_keys.record_identities("id", [name])[0]: name for name in LOG["id"] + LATER["id"]}
     return sorted(names[identity] for (identity,) in values(vault, "SELECT identity FROM record"))
 
 

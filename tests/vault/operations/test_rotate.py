@@ -11,7 +11,10 @@ from armnesia.vault.keys import private_files
 from tests.databases import Place
 from tests.vault.raw_vaults import filled, raising
 
-NEWER = "a newer public key of this vault is needed, or it is not its certificate"
+ANOTHER = (
+    "the checkpoint is signed by another key: a newer public key of this vault, or a newer certificate, is"
+    " needed; or it is not its certificate"
+)
 
 
 def test_certificates_before_and_after_a_rotation(place: Place) -> None:
@@ -23,7 +26,7 @@ def test_certificates_before_and_after_a_rotation(place: Place) -> None:
         fresh, after = vault.certificate(users=["ann"]), vault.forget(users=["bob"]).certificate
         assert after is not None
         keys = vault.public_keys()
-        assert [key.first for key in keys.keys] == [1, 3]
+        assert keys.keys == (old_key, vault.public_key())
         assert vault.public_key(1) == old_key
         assert (fresh.entry.signer, after.entry.signer) == (old_key, vault.public_key())
         for certificate in (before, fresh, after):
@@ -32,7 +35,7 @@ def test_certificates_before_and_after_a_rotation(place: Place) -> None:
         assert before.verify(old_key) == []
         for certificate in (fresh, after):
             assert certificate.verify(vault.public_key()) == []
-            assert certificate.verify(old_key) == [f"the checkpoint is signed by another key: {NEWER}"]
+            assert certificate.verify(old_key) == [ANOTHER]
         assert vault.verify().problems == ()
 
 
@@ -44,14 +47,10 @@ def test_what_a_stolen_key_signed_is_refused_and_asked_for_again(place: Place) -
         assert since is not None
         vault.rotate_signing_key(compromised_since=3)
         keys = vault.public_keys().keys
-        assert [key.compromised_since for key in keys] == [3, None]
+        assert keys == (vault.public_key(),)
         assert vault.ledger().entries[-1].facts["compromised_since"] == 3
         # A thief may sign a ledger of any size.
-        for size, old in ((2, before), (3, since)):
-            assert old.verify(keys) == [
-                f"the checkpoint is signed by a key that does not count for {size} entries: ask for a new"
-                " certificate"
-            ]
+        assert before.verify(keys) == since.verify(keys) == [ANOTHER]
         again = Certificate.read(vault.certificate(users=["bob"]).to_json())
         assert again.entry == since.entry
         assert again.verify(keys) == again.verify(vault.public_key()) == []
@@ -59,7 +58,7 @@ def test_what_a_stolen_key_signed_is_refused_and_asked_for_again(place: Place) -
         vault.rotate_signing_key()
         vault.rotate_signing_key(compromised_since=2)
         keys = vault.public_keys().keys
-        assert [key.compromised_since for key in keys] == [2, 2, 2, None]
+        assert keys == (vault.public_key(),)
         assert before.verify(keys) != []
         assert vault.certificate(users=["ann"]).verify(keys) == []
         assert vault.verify().problems == ()
@@ -85,7 +84,7 @@ def test_another_process_finds_the_new_key(place: Place) -> None:
         assert one.checkpoint() == other.checkpoint()
         assert other.forget(users=["ann"]).certificate is not None
         assert one.verify().problems == other.verify().problems == ()
-        assert one.public_key() == other.public_key() == one.public_keys().keys[-1].public
+        assert one.public_key() == other.public_key() == one.public_keys().keys[-1]
 
 
 def test_a_key_is_saved_before_it_is_used(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def files_with(connection: psycopg.Connection, *marks: bytes) -> list[str]:
 
 def marks_of(vault: Vault) -> list[bytes]:
     """One of the person's rows, and the sums, which with those after a deletion tell what was deleted."""
-    owner = vault.all_keys.owner_digest(PERSON)
+    owner = vault.all_keys.owner_digests([PERSON])[0]
     identity, *_ = values(vault, "SELECT identity FROM record WHERE owner = ?", owner)
     ((statistics,),) = values(vault, "SELECT statistics FROM decision")
     return [*identity, statistics.encode()]
@@ -126,7 +126,7 @@ def test_a_transaction_of_another_database_keeps_deleted_rows_in_the_files(
     """VACUUM FULL keeps what its own snapshot sees, which begins at the oldest transaction that writes."""
     filled(postgres_place).close()
     with postgres_place.open(timeout=0.3) as vault:
-        owner = vault.all_keys.owner_digest(PERSON)
+        owner = vault.all_keys.owner_digests([PERSON])[0]
         (mark,) = next(iter(values(vault, "SELECT identity FROM record WHERE owner = ?", owner)))
         with closing(psycopg.connect(other_database)) as other:
             other.execute("CREATE TABLE written (number integer)")
@@ -212,7 +212,7 @@ def test_a_database_of_another_encoding_takes_no_vault(
 def test_many_people_are_looked_up_one_by_one_without_samples(postgres_place: Place) -> None:
     """Nothing tells the server that few rows are theirs; it must not read all rows for that."""
     with filled(postgres_place) as vault, vault.database.reading() as session:
-        names = [vault.all_keys.owner_digest(f"user-{number}") for number in range(500)]
+        names = [vault.all_keys.owner_digests([f"user-{number}"])[0] for number in range(500)]
         marks = ", ".join("?" * len(names))
         plan = session.query(f"EXPLAIN SELECT * FROM record WHERE owner IN ({marks})", *names)
         assert "Seq Scan" not in str(plan)

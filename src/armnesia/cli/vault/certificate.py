@@ -20,7 +20,7 @@ from armnesia.core.files import check_new_file, read_plain
 from armnesia.core.messages import counted
 from armnesia.vault import Certificate, SavedCertificates, SignedDecisions
 from armnesia.vault.keys import private_files
-from armnesia.vault.ledger.entry import read_object
+from armnesia.vault.keys.canonical_json import read_object
 from armnesia.vault.ledger.signed_decisions import MAY_HAVE_CHANGED
 
 _LARGEST = 1 << 28

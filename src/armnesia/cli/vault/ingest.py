@@ -13,7 +13,8 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.messages import counted, listed
 from armnesia.logs import IF_PRESENT
-from armnesia.vault import EXTERNAL, Head, Ingested
+from armnesia.vault import EXTERNAL, Ingested
+from armnesia.vault.ledger.checkpoint import Checkpoint
 
 _MOST_ACTIONS_SHOWN = 30
 _DEFAULT_COLUMNS: dict[str, Any] = {
@@ -89,7 +90,7 @@ def ingest(
     if opt.is_bundled(log, by_default=columns == _DEFAULT_COLUMNS, own=own):
         log, columns = str(datasets.flights_path()), {**columns, **datasets.FLIGHTS_COLUMNS}
     opt.import_engine(log)
-    before: tuple[int, Head] | None = None
+    before: tuple[int, Checkpoint] | None = None
     try:
         with options.open() as vault, counting_rows(quiet=as_json) as progress:
             before = vault.n_records, vault.head
@@ -195,7 +196,7 @@ def _left_at_source(done: Ingested, *, may_erase: bool) -> str:
     return f"{lie} at {where}: {'run armnesia erase' if may_erase else f'delete {them} there'}."
 
 
-def _what_was_added(options: VaultOptions, before: tuple[int, Head] | None) -> str:
+def _what_was_added(options: VaultOptions, before: tuple[int, Checkpoint] | None) -> str:
     """What an interrupted ingest has left in a vault that had so many records, and this head, before.
 
     None: it was not opened yet. The commit takes time: if it is interrupted, all rows may be in.

@@ -11,14 +11,13 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 
 @with_vault_options
 def public_key(options: VaultOptions, as_json: opt.AsJson = False) -> None:
-    """Print the public keys of the vault, the current one last.
+    """Print the public keys of the vault that count, the current one last: not those that were compromised.
 
-    --json prints the list to publish, which also says since which ledger entry each key signs, and which of
-    them was compromised.
+    --json prints the list to publish.
     """
     with options.open() as vault:
         found = vault.public_keys()
-    print_result(found.to_dict, as_json, *(key.public for key in found.keys))
+    print_result(found.to_dict, as_json, *found.keys)
 
 
 @with_vault_options

@@ -14,12 +14,11 @@ from armnesia.core.errors import InvalidInputError
 from armnesia.core.files import read_plain
 from armnesia.core.messages import any_of
 from armnesia.privacy import Level
-from armnesia.vault import DEFAULT_URL, Policy, PublicKey, PublicKeys, Vault, known_addresses
-from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
-from armnesia.vault.ledger.entry import read_object
+from armnesia.vault import DEFAULT_URL, Policy, PublicKeys, Vault, known_addresses
+from armnesia.vault.keys.canonical_json import read_object
+from armnesia.vault.ledger.checkpoint import Checkpoint, Note, origin_of
 from armnesia.vault.ledger.journal import Line
-from armnesia.vault.ledger.merkle import root_of
-from armnesia.vault.ledger.note import Note
+from armnesia.vault.ledger.merkle import Tree
 
 _LARGEST, _KEY_DIGITS = 1 << 28, 64
 Url = Annotated[
@@ -77,7 +76,7 @@ class Kept:
             return next((each for each in notes if Checkpoint.of(Note.read(each)).size == size), notes[-1])
         lines = [Line.from_dict(read_object(each, "an export's line")) for each in self.text.splitlines()]
         envelopes, vault = [each for line in lines for each in line.entries], lines[0].vault
-        root = root_of([each.leaf for each in envelopes[:size]])
+        root = Tree([each.leaf for each in envelopes[:size]]).root
         return Checkpoint(origin_of(vault), min(size, len(envelopes)), root)
 
     def notes(self) -> list[str]:
@@ -134,9 +133,9 @@ with_vault_options = with_options_of(VaultOptions, "options")
 """Replaces the argument `options` of a command by the options of `VaultOptions`, from which it is made."""
 
 
-def read_public_keys(given: Sequence[str]) -> list[PublicKey]:
+def read_public_keys(given: Sequence[str]) -> list[str]:
     """The public keys of --public-key: each is a key, or a file of keys."""
-    found: list[PublicKey] = []
+    found: list[str] = []
     for text in given:
         is_file = Path(text).exists()
         if not is_file and len(text) != _KEY_DIGITS:

@@ -141,8 +141,8 @@ def _lines(served: ServedDecisions) -> list[Any]:
 def served_text(served: Served) -> str:
     """The served arm, and why it is served.
 
-    >>> from armnesia.vault import Head
-    >>> served_text(Served("A", "learner", Head(1, "0" * 64)))
+    >>> from armnesia.vault.ledger.checkpoint import Checkpoint
+    >>> served_text(Served("A", "learner", Checkpoint("armnesia/v-1", 1, bytes(32))))
     'A (decided by the learner, from all records)'
     """
     if served.action is None:

@@ -10,9 +10,8 @@ from armnesia.service.api.answers import answer
 from armnesia.service.api.deletions import EntryNumber
 from armnesia.service.running import done, service_of
 from armnesia.service.tokens import Route, access
-from armnesia.vault import Head, Role, Vault
-from armnesia.vault.ledger.checkpoint import Checkpoint
-from armnesia.vault.ledger.note import Note
+from armnesia.vault import Role, Vault
+from armnesia.vault.ledger.checkpoint import Checkpoint, Note
 
 router = APIRouter(tags=["ledger"], route_class=Route)
 
@@ -45,8 +44,7 @@ def _page(vault: Vault, after: int, most: int) -> dict[str, Any]:
 async def show_head(request: Request) -> JSONResponse:
     """How many entries there are, and the root over them."""
     text = await done(service_of(request).worker.read(lambda vault: vault.checkpoint()))
-    known = Checkpoint.of(Note.read(text))
-    return answer({"head": str(Head(known.size, known.root)), "checkpoint": text})
+    return answer({"head": str(Checkpoint.of(Note.read(text))), "checkpoint": text})
 
 
 @router.get(

@@ -1,4 +1,4 @@
-"""Canonical JSON, and the format of times.
+"""Canonical JSON, JSON of untrusted sources, and the format of times.
 
 Equal values have equal canonical text. Keys are sorted, there are no spaces, characters outside ASCII are not
 escaped, and numbers are written as Python writes them: the shortest decimal that reads back the same.
@@ -6,8 +6,6 @@ escaped, and numbers are written as Python writes them: the shortest decimal tha
 
 import json
 from datetime import UTC, datetime
-from functools import lru_cache
-from time import time_ns
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
@@ -32,25 +30,27 @@ def canonical(value: Any) -> str:
     return text
 
 
-def text_of_plain(value: Any) -> str:
-    """The canonical text of a value that is plain JSON, without a check.
+def read_object(text: str | bytes, what: str) -> dict[str, Any]:
+    """Read a JSON object, in any layout, from an untrusted source; a name that stands twice is refused.
 
-    >>> text_of_plain({"b": 1, "a": None})
-    '{"a":null,"b":1}'
-    """
-    return _ENCODER.encode(value)
-
-
-def read_json(text: str, what: str) -> Any:
-    """Read JSON from an untrusted source; anything that is wrong with it is reported in one sentence.
-
-    >>> read_json('{"a": 1}', "the file")
-    {'a': 1}
+    >>> read_object('{"a": 1, "a": 2}', "the file")
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidInputError: the file must be valid JSON, with each name once in an object
     """
     try:
-        return json.loads(text)
+        found = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
-        raise InvalidInputError(f"{what} must be valid JSON; it is invalid or truncated") from None
+        raise InvalidInputError(f"{what} must be valid JSON, with each name once in an object") from None
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"{what} must be a JSON object")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def utc_now() -> str:
@@ -59,13 +59,7 @@ def utc_now() -> str:
     >>> len(utc_now()), utc_now()[-1]
     (27, 'Z')
     """
-    seconds, nanoseconds = divmod(time_ns(), 10**9)
-    return f"{_second(seconds)}.{nanoseconds // 1000:06d}Z"
-
-
-@lru_cache(maxsize=1)  # a deletion writes two times, and takes a fraction of a second
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
+    return time_text(datetime.now(UTC))
 
 
 def time_text(time: datetime) -> str:
@@ -88,7 +82,7 @@ def parse_time(text: object) -> datetime:
     """
     try:
         time = datetime.fromisoformat(str(text))
-        if text == time.isoformat(timespec="microseconds").replace("+00:00", "Z"):
+        if time.tzinfo is not None and text == time_text(time):
             return time
     except ValueError:
         pass

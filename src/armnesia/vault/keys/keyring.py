@@ -6,9 +6,10 @@ purpose.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, MissingExtraError, VaultError
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.keys import private_files, signatures
-from armnesia.vault.keys.canonical_json import canonical, read_json, text_of_plain
+from armnesia.vault.keys.canonical_json import canonical, read_object
 
 SCHEMA = "armnesia.keys/1"
 KEY_BYTES = 32
@@ -31,8 +32,8 @@ class Keyring:
     >>> keyring = Keyring.create("v-1")
     >>> keyring
     Keyring(vault='v-1')
-    >>> keyring.owner_digest("ann") == keyring.owner_digest("ann") != keyring.owner_digest("bob")
-    True
+    >>> Keyring.create("v-1").owner_digests(["ann"]) == keyring.owner_digests(["ann"])
+    False
     """
 
     vault: str
@@ -57,8 +58,8 @@ class Keyring:
     def read(cls, path: str | PathLike[str]) -> "Keyring":
         """Read the key file; refuse one that is missing, accessible to other users, or invalid."""
         try:
-            document = read_json(private_files.read(path), "it")
-            if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            document = read_object(private_files.read(path), "it")
+            if document.get("schema") != SCHEMA:
                 raise InvalidInputError(f"its schema must be {SCHEMA}")
             vault = document.get("vault")
             if not isinstance(vault, str) or not vault:
@@ -101,7 +102,7 @@ class Keyring:
 
         >>> old = Keyring.create("v-1").with_new_signing_key()
         >>> new = old.of_another_vault("v-2")
-        >>> new.owner_digest("ann") == old.owner_digest("ann"), new.signing_version
+        >>> new.owner_digests(["ann"]) == old.owner_digests(["ann"]), new.signing_version
         (True, 1)
         """
         return Keyring(vault, self.digest_key, (secret_bytes(KEY_BYTES),))
@@ -132,40 +133,23 @@ class Keyring:
             self.signing_keys[: older.signing_version] == older.signing_keys
         )
 
-    def owner_digest(self, user: str) -> bytes:
-        """The digest of a user's id, by which rows name their owner and the suppression list names people."""
-        return _digest(self.digest_key, _USER, _utf8(user))
-
     def owner_digests(self, users: Iterable[str]) -> list[bytes]:
-        """`owner_digest` of many users, in two thirds of the time.
+        """The digests of users' ids, by which rows name their owner and the suppression list names people.
 
         >>> keyring = Keyring.create("v-1")
-        >>> keyring.owner_digests(["ann", "bob"]) == [*map(keyring.owner_digest, ["ann", "bob"])]
-        True
+        >>> len(keyring.owner_digests(["ann", "bob"]))
+        2
         """
-        return _digests(_prepared(self.digest_key, _USER), map(_utf8, users))
-
-    def case_digest(self, case: str) -> bytes:
-        """The digest of a case, by which its requests are found."""
-        return _digest(self.digest_key, b"case", _utf8(case))
-
-    def record_identity(self, *parts: str) -> bytes:
-        """The identity of a row: a digest of parts, each after its length, so that they do not run together.
-
-        >>> keyring = Keyring.create("v-1")
-        >>> keyring.record_identity("ab", "c") == keyring.record_identity("a", "bc")
-        False
-        """
-        return _digest(self.digest_key, _RECORD, _utf8("".join([f"{len(part)}:{part}" for part in parts])))
+        return list(self.digests(b"user", map(_utf8, users)))
 
     def record_identities(self, kind: str, *columns: Sequence[str]) -> list[bytes]:
-        """`record_identity` of many rows, whose parts are a kind and the values of these columns.
+        """The identities of rows, whose parts are a kind and the values of these columns.
+
+        Each is a digest of the parts, each part after its length, so that they do not run together.
 
         >>> keyring = Keyring.create("v-1")
-        >>> keyring.record_identities("id", ["a", "b"]) == [
-        ...     keyring.record_identity("id", "a"), keyring.record_identity("id", "b")
-        ... ]
-        True
+        >>> keyring.record_identities("id", ["ab"], ["c"]) == keyring.record_identities("id", ["a"], ["bc"])
+        False
         """
         before = f"{len(kind)}:{kind}"
         if len(columns) == 1:  # nearly always
@@ -173,7 +157,36 @@ class Keyring:
         else:
             rows = zip(*columns, strict=True)
             texts = [before + "".join([f"{len(part)}:{part}" for part in parts]) for parts in rows]
-        return _digests(_prepared(self.digest_key, _RECORD), map(_utf8, texts))
+        return list(self.digests(b"record", map(_utf8, texts)))
+
+    def digest(self, purpose: bytes, text: str) -> bytes:
+        """The digest of a text."""
+        return next(self.digests(purpose, [_utf8(text)]))
+
+    def digests(self, purpose: bytes, texts: Iterable[bytes]) -> Iterator[bytes]:
+        """The digests of many texts, for a purpose of up to 16 bytes.
+
+        >>> keyring = Keyring.create("v-1")
+        >>> list(keyring.digests(b"test", [b"text"])) == [keyring.digest(b"test", "text")]
+        True
+        """
+        # Copying a keyed hash object is a third faster than creating one.
+        empty = hashlib.blake2b(digest_size=DIGEST_BYTES, key=self.digest_key, person=purpose)
+        for text in texts:
+            hasher = empty.copy()
+            hasher.update(text)
+            yield hasher.digest()
+
+    def seal(self, text: str) -> bytes:
+        """A MAC of 32 bytes on a text and on all keys: it fits this keyring only."""
+        hasher = hashlib.blake2b(_utf8(text), digest_size=32, key=self.digest_key, person=b"seal")
+        hasher.update(b"".join(self.signing_keys))
+        return hasher.digest()
+
+    @property
+    def digest_check(self) -> str:
+        """A value by which the digest key is recognised and which does not reveal it: the ledger has it."""
+        return self.digest(b"check", "").hex()
 
     def encrypted(self, value: Any, context: str) -> bytes:
         """A value in JSON, encrypted (AES-256-GCM) with a key made of the digest key.
@@ -183,7 +196,7 @@ class Keyring:
         ['ann']
         """
         nonce = secret_bytes(_NONCE_BYTES)
-        sealed: bytes = self._cipher.encrypt(nonce, text_of_plain(value).encode(), context.encode())
+        sealed: bytes = self._cipher.encrypt(nonce, canonical(value).encode(), context.encode())
         return nonce + sealed
 
     def decrypted(self, data: bytes, context: str) -> Any:
@@ -197,7 +210,7 @@ class Keyring:
                 "encrypted values of the vault were changed by something other than armnesia: run armnesia"
                 " verify"
             ) from None
-        return read_json(text.decode(), context)
+        return json.loads(text)
 
     @cached_property
     def _cipher(self) -> Any:
@@ -207,35 +220,6 @@ class Keyring:
             raise MissingExtraError.naming("The vault", "vault") from None
         key = hashlib.blake2b(digest_size=KEY_BYTES, key=self.digest_key, person=b"encryption").digest()
         return AESGCM(key)
-
-    @property
-    def digest_check(self) -> str:
-        """A value by which the digest key is recognised and which does not reveal it: the ledger has it."""
-        return _digest(self.digest_key, _CHECK, b"").hex()
-
-    @cached_property
-    def checks(self) -> list[str]:
-        """A value by which each key is recognised, for the seal: a state fits one keyring only."""
-        return [_digest(key, _CHECK, b"").hex() for key in (self.digest_key, *self.signing_keys)]
-
-    def digests(self, purpose: bytes, texts: Iterable[bytes]) -> list[bytes]:
-        """The digests of many texts, as the hash object of `hasher` makes them.
-
-        >>> keyring = Keyring.create("v-1")
-        >>> hasher = keyring.hasher(b"test")
-        >>> hasher.update(b"text")
-        >>> keyring.digests(b"test", [b"text"]) == [hasher.digest()]
-        True
-        """
-        return _digests(_prepared(self.digest_key, purpose), texts)
-
-    def seal(self, data: str) -> bytes:
-        """A MAC of 32 bytes: without the key, changed data cannot be sealed."""
-        return hashlib.blake2b(_utf8(data), digest_size=32, key=self.digest_key, person=b"seal").digest()
-
-    def hasher(self, purpose: bytes) -> "hashlib.blake2b":
-        """A hash object for digests, for a purpose of up to 16 bytes."""
-        return _prepared(self.digest_key, purpose).copy()
 
     def public_key(self, version: int | None = None) -> str:
         """The public half of a signing key, the newest by default, as 64 hexadecimal digits."""
@@ -251,31 +235,6 @@ class Keyring:
         True
         """
         return signatures.sign(data, self.signing_keys[-1])
-
-
-_USER, _RECORD, _CHECK = b"user", b"record", b"check"
-"""Purposes of digests."""
-
-
-@lru_cache(maxsize=64)
-def _prepared(key: bytes, purpose: bytes) -> "hashlib.blake2b":
-    # Copying a keyed hash object is a third faster than creating one.
-    return hashlib.blake2b(digest_size=DIGEST_BYTES, key=key, person=purpose)
-
-
-def _digest(key: bytes, purpose: bytes, data: bytes) -> bytes:
-    state = _prepared(key, purpose).copy()
-    state.update(data)
-    return state.digest()
-
-
-def _digests(prepared: "hashlib.blake2b", texts: Iterable[bytes]) -> list[bytes]:
-    copy, digests = prepared.copy, []
-    for text in texts:
-        state = copy()
-        state.update(text)
-        digests.append(state.digest())
-    return digests
 
 
 def _utf8(text: str) -> bytes:

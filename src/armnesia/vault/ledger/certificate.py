@@ -9,7 +9,6 @@ has signed stands under it like all others. The signature of an envelope only sh
 the entry, to any tool that reads DSSE.
 
 >>> from armnesia.vault.keys.keyring import Keyring
->>> from armnesia.vault.ledger.merkle import root_of
 >>> from armnesia.vault.ledger.people import DELETED, People
 >>> keyring, number = Keyring.create("v-1"), 2
 >>> people = People.of(keyring, number, [Mention(USER, DELETED, "416")])
@@ -22,9 +21,9 @@ the entry, to any tool that reads DSSE.
 ... )
 >>> envelope = entry.signed(keyring.signing_keys[-1])
 >>> leaves = [bytes(32), envelope.leaf]
->>> note = Checkpoint(origin_of("v-1"), 2, root_of(leaves)).signed(keyring.signing_keys[-1])
+>>> note = Checkpoint(origin_of("v-1"), 2, Tree(leaves).root).signed(keyring.signing_keys[-1])
 >>> opening = people.opening(keyring, number, USER, "416")
->>> file = Certificate(Logged.of(envelope, Tree.of(leaves), note), (opening,)).to_json()
+>>> file = Certificate(Logged.of(envelope, Tree(leaves), note), (opening,)).to_json()
 >>> Certificate.read(file).verify(keyring.public_key())
 []
 >>> print(*Certificate.read(file).words().said)
@@ -33,92 +32,62 @@ them.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.vault.keys.canonical_json import read_object
 from armnesia.vault.keys.signatures import checked_public_key
-from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
-from armnesia.vault.ledger.entry import Entry, read_object
+from armnesia.vault.ledger.checkpoint import Checkpoint, Note, Proof, origin_of
+from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.merkle import Tree
-from armnesia.vault.ledger.note import Note
 from armnesia.vault.ledger.people import RECORD, USER, Mention, Opening
-from armnesia.vault.ledger.proof import Proof
 from armnesia.vault.ledger.words import Words
 
 
 @dataclass(frozen=True)
-class PublicKey:
-    """A key of a vault, as it publishes it: the checkpoints that it has signed count from an entry on.
-
-    Those of a compromised key do not count any more: a thief may sign a ledger of any size. Entries that
-    it signed before `compromised_since` are believed under a newer key's checkpoint.
-    """
-
-    public: str
-    first: int = 1
-    compromised_since: int | None = None
-
-    def __post_init__(self) -> None:
-        checked_public_key(self.public)
-        since = 1 if self.compromised_since is None else self.compromised_since
-        if (type(self.first), type(since)) != (int, int):
-            raise InvalidInputError("a public key must have whole numbers as first and compromised_since")
-
-    def counts_for(self, size: int) -> bool:
-        """Whether its signature on a checkpoint of this size counts.
-
-        >>> PublicKey("ab" * 32, first=3, compromised_since=9).counts_for(9)
-        False
-        """
-        return self.first <= size and self.compromised_since is None
-
-    def compromised(self, since: int) -> "PublicKey":
-        """The key, which may have been stolen before this entry."""
-        known = since if self.compromised_since is None else min(since, self.compromised_since)
-        return replace(self, compromised_since=known)
-
-
-@dataclass(frozen=True)
 class PublicKeys:
-    """The keys that a vault has signed with, as it publishes them.
+    """The public keys of a vault that count, the one in use last.
 
-    >>> keys = PublicKeys("v-1", (PublicKey("ab" * 32),))
+    One that was compromised is not among them: a thief may sign a ledger of any size. What it signed before
+    is believed under a checkpoint of a newer key.
+
+    >>> keys = PublicKeys("v-1", ("ab" * 32,))
     >>> PublicKeys.read(json.dumps(keys.to_dict())) == keys
     True
     """
 
     vault: str
-    keys: tuple[PublicKey, ...]
+    keys: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            checked_public_key(key)
 
     def to_dict(self) -> dict[str, Any]:
         """The keys `vault` and `keys`."""
-        return {"vault": self.vault, "keys": [dict(vars(key)) for key in self.keys]}
+        return {"vault": self.vault, "keys": list(self.keys)}
 
     @classmethod
     def read(cls, text: str) -> "PublicKeys":
         """Read what `armnesia public-key --json` prints, or public keys, one per line."""
         if not text.lstrip().startswith("{"):
-            return cls("", tuple(PublicKey(line.strip()) for line in text.splitlines() if line.strip()))
+            return cls("", tuple(text.split()))
         document = read_object(text, "the list of public keys")
         try:
-            return cls(document["vault"], tuple(PublicKey(**each) for each in document["keys"]))
+            return cls(document["vault"], tuple(document["keys"]))
         except (KeyError, TypeError):
             raise InvalidInputError("a list of public keys must have vault and keys") from None
 
 
-def trusted_keys(keys: str | PublicKeys | Sequence[PublicKey]) -> Sequence[PublicKey]:
-    """The keys that a verifier gives: a public key, the list of a vault, or some of it.
-
-    >>> trusted_keys("ab" * 32)[0].first
-    1
-    """
-    if isinstance(keys, PublicKeys):
-        return keys.keys
-    return [PublicKey(keys)] if isinstance(keys, str) else keys
+def trusted_keys(keys: str | Iterable[str] | PublicKeys) -> Sequence[str]:
+    """The keys that a verifier gives: a public key, some of them, or the list of a vault."""
+    if isinstance(keys, str):
+        return [keys]
+    return keys.keys if isinstance(keys, PublicKeys) else list(keys)
 
 
 @dataclass(frozen=True)
@@ -132,7 +101,7 @@ class Logged:
     def of(cls, envelope: Envelope, ledger: Tree, note: Note) -> "Logged":
         """The entry with its proof for a checkpoint of this ledger."""
         index = Entry.of(envelope).number - 1
-        return cls(envelope, Proof(index, ledger.inclusion_proof(index), note))
+        return cls(envelope, Proof(index, ledger.proof(index), note))
 
     @cached_property
     def entry(self) -> Entry:
@@ -234,7 +203,7 @@ class Certificate:
         return next(people, None)
 
     def verify(
-        self, keys: "str | PublicKeys | Sequence[PublicKey]", checkpoint: str | Checkpoint | None = None
+        self, keys: str | Iterable[str] | PublicKeys, checkpoint: str | Checkpoint | None = None
     ) -> list[str]:
         """What is wrong with the certificate, a sentence each; an empty list if nothing is.
 
@@ -267,7 +236,7 @@ class Certificate:
         if later.proof.note != self.logged.proof.note:
             yield f"entry {later.entry.number} comes with another checkpoint"
 
-    def _problems_with_kept(self, kept: str | Checkpoint, keys: Sequence[PublicKey]) -> Iterator[str]:
+    def _problems_with_kept(self, kept: str | Checkpoint, keys: Sequence[str]) -> Iterator[str]:
         """The ledger of a kept checkpoint must be this one."""
         own = self.checkpoint
         if isinstance(kept, str):
@@ -303,26 +272,18 @@ class Certificate:
 def concerns(later: Entry, number: int) -> bool:
     """Whether an entry belongs into the certificate of the entry of this number."""
     match later.kind:
-        case "compacted":
-            return later.number > number and bool(later.facts["through"] >= number)
-        case "erased":
+        case "compacted" | "erased":
             return later.number > number and bool(later.facts["through"] >= number)
         case "readmit":
             return later.number > number and number in later.facts["ends"]
     return False
 
 
-def _problems_with_key(note: Note, keys: Sequence[PublicKey], what: str = "the checkpoint") -> Iterator[str]:
-    """A checkpoint must be signed by a given key, while that key counted."""
-    checkpoint = Checkpoint.of(note)
-    signing = [key for key in keys if note.is_signed_by(checkpoint.origin, key.public)]
-    if not signing:
+def _problems_with_key(note: Note, keys: Sequence[str], what: str = "the checkpoint") -> Iterator[str]:
+    """A checkpoint must be signed by a given key."""
+    origin = Checkpoint.of(note).origin
+    if not any(note.is_signed_by(origin, key) for key in keys):
         yield (
-            f"{what} is signed by another key: a newer public key of this vault is needed, or it is not its"
-            " certificate"
-        )
-    elif not any(key.counts_for(checkpoint.size) for key in signing):
-        yield (
-            f"{what} is signed by a key that does not count for {checkpoint.size} entries: ask for a new"
-            " certificate"
+            f"{what} is signed by another key: a newer public key of this vault, or a newer certificate, is"
+            " needed; or it is not its certificate"
         )

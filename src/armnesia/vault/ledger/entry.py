@@ -16,7 +16,6 @@ leaf of the ledger.
 (True, True)
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +24,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, refuse_first
 from armnesia.core.messages import shown
 from armnesia.privacy import Level
-from armnesia.vault.keys.canonical_json import parse_time
+from armnesia.vault.keys.canonical_json import canonical, parse_time, read_object
 from armnesia.vault.keys.signatures import checked_public_key, public_key
 from armnesia.vault.ledger.envelope import STATEMENT, Envelope
 from armnesia.vault.ledger.merkle import HASH_BYTES
@@ -88,10 +87,7 @@ class Entry:
     @cached_property
     def payload(self) -> bytes:
         """The statement in JSON, as it is signed."""
-        text = json.dumps(
-            self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
-        return text.encode()
+        return canonical(self.to_dict()).encode()
 
     def signed(self, seed: bytes) -> Envelope:
         """The entry in its envelope; the seed is that of the signer."""
@@ -151,7 +147,7 @@ class Entry:
             yield from self._claimed_too_much()
         try:
             _ = self.payload
-        except (TypeError, ValueError, RecursionError):
+        except InvalidInputError:
             yield "facts must be plain JSON"
 
     def _claimed_too_much(self) -> Iterator[str]:
@@ -163,26 +159,3 @@ class Entry:
 
 
 _OWN = ("vault", "organisation", "number", "time", "code", "signer", "kind")
-
-
-def read_object(text: str | bytes, what: str) -> dict[str, Any]:
-    """Read a JSON object, in any layout, from an untrusted source; a name that stands twice is refused.
-
-    >>> read_object('{"a": 1, "a": 2}', "the file")
-    Traceback (most recent call last):
-    armnesia.core.errors.InvalidInputError: the file must be valid JSON, with each name once in an object
-    """
-    try:
-        found = json.loads(text, object_pairs_hook=_once)
-    except (ValueError, RecursionError):
-        raise InvalidInputError(f"{what} must be valid JSON, with each name once in an object") from None
-    if not isinstance(found, dict):
-        raise InvalidInputError(f"{what} must be a JSON object")
-    return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError
-    return found

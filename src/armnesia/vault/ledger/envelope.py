@@ -17,18 +17,10 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys import signatures
+from armnesia.vault.ledger.checkpoint import decoded, encoded
 from armnesia.vault.ledger.merkle import leaf_hash
-from armnesia.vault.ledger.note import decoded, encoded
 
 STATEMENT = "application/vnd.in-toto+json"
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A signature on an envelope, and the hint which key made it; "" for none."""
-
-    keyid: str
-    sig: bytes
 
 
 @dataclass(frozen=True)
@@ -37,13 +29,14 @@ class Envelope:
 
     payload: bytes
     payload_type: str
-    signatures: tuple[Signature, ...]
+    signatures: tuple[tuple[str, bytes], ...]
+    """Each behind the hint which key made it; "" for none."""
 
     @classmethod
     def signed(cls, payload: bytes, seed: bytes, payload_type: str = STATEMENT) -> "Envelope":
         """Sign bytes with an Ed25519 key, given by its secret seed."""
         signature = signatures.sign(pre_authentication_encoding(payload_type, payload), seed)
-        return cls(payload, payload_type, (Signature(keyid_of(signatures.public_key(seed)), signature),))
+        return cls(payload, payload_type, ((keyid_of(signatures.public_key(seed)), signature),))
 
     @property
     def pae(self) -> bytes:
@@ -57,8 +50,7 @@ class Envelope:
 
     def is_signed_by(self, public: str) -> bool:
         """Whether one of the signatures is of this key."""
-        hints = ("", keyid_of(public))
-        own = (each.sig for each in self.signatures if each.keyid in hints)
+        own = (sig for keyid, sig in self.signatures if keyid in ("", keyid_of(public)))
         return any(signatures.is_signed(self.pae, sig, public) for sig in own)
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,7 +58,7 @@ class Envelope:
         return {
             "payload": encoded(self.payload),
             "payloadType": self.payload_type,
-            "signatures": [{"keyid": each.keyid, "sig": encoded(each.sig)} for each in self.signatures],
+            "signatures": [{"keyid": keyid, "sig": encoded(sig)} for keyid, sig in self.signatures],
         }
 
     @classmethod
@@ -81,9 +73,7 @@ class Envelope:
         try:
             payload, payload_type = _bytes(document["payload"]), document["payloadType"]
             payload_type.encode()
-            signed = [
-                Signature(each.get("keyid", ""), _bytes(each["sig"])) for each in document["signatures"]
-            ]
+            signed = ((each.get("keyid", ""), _bytes(each["sig"])) for each in document["signatures"])
             return cls(payload, payload_type, tuple(signed))
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InvalidInputError(

@@ -31,7 +31,7 @@ from typing import Any, BinaryIO
 from armnesia.core.errors import InvalidInputError, VaultError, refused_by_system
 from armnesia.core.files import Stamp, stamp_of
 from armnesia.vault.keys import private_files
-from armnesia.vault.ledger.entry import read_object
+from armnesia.vault.keys.canonical_json import read_object
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.merkle import Frontier
 from armnesia.vault.ledger.people import RECORD, USER

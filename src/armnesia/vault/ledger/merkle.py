@@ -5,12 +5,12 @@ left half of a tree is its largest perfect part. Paired level by level, with an 
 a list gives that same tree.
 
 >>> leaves = [leaf_hash(data) for data in (b"ann", b"bob", b"eve")]
->>> proof = inclusion_proof(leaves, 1)
->>> root_from_proof(leaves[1], 1, 3, proof) == root_of(leaves)
+>>> tree = Tree(leaves)
+>>> root_from_proof(leaves[1], 1, 3, tree.proof(1)) == tree.root
 True
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from hashlib import sha256
@@ -39,45 +39,33 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
-def root_of(leaf_hashes: Sequence[bytes]) -> bytes:
-    """The root of the tree over these leaves.
-
-    >>> root_of([]) == EMPTY_ROOT
-    True
-    """
-    return Tree.of(leaf_hashes).root
-
-
-def inclusion_proof(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...]:
-    """The hashes beside the path from a leaf, counted from 0, up to the root.
-
-    >>> inclusion_proof([leaf_hash(b"ann"), leaf_hash(b"bob")], 0) == (leaf_hash(b"bob"),)
-    True
-    """
-    return Tree.of(leaf_hashes).inclusion_proof(index)
-
-
-@dataclass(frozen=True)
 class Tree:
-    """A whole tree, of which many proofs are asked for."""
+    """A whole tree.
 
-    levels: tuple[Sequence[bytes], ...]
-    """The hashes, from the leaves to the root."""
+    >>> Tree([]).root == EMPTY_ROOT
+    True
+    """
 
-    @classmethod
-    def of(cls, leaf_hashes: Sequence[bytes]) -> "Tree":
-        """The tree over these leaves."""
-        return cls(tuple(_levels(leaf_hashes)))
+    def __init__(self, leaf_hashes: Sequence[bytes]) -> None:
+        self._levels = [leaf_hashes]
+        """The hashes, from the leaves to the root."""
+        while len(level := self._levels[-1]) > 1:
+            pairs = [node_hash(*pair) for pair in zip(level[::2], level[1::2], strict=False)]
+            self._levels.append([*pairs, *level[2 * len(pairs) :]])
 
     @property
     def root(self) -> bytes:
         """The root."""
-        return self.levels[-1][0] if self.levels[-1] else EMPTY_ROOT
+        return self._levels[-1][0] if self._levels[-1] else EMPTY_ROOT
 
-    def inclusion_proof(self, index: int) -> tuple[bytes, ...]:
-        """As the function of this name."""
-        _check_place(index, len(self.levels[0]))
-        places = ((level, (index >> height) ^ 1) for height, level in enumerate(self.levels))
+    def proof(self, index: int) -> tuple[bytes, ...]:
+        """The hashes beside the path from a leaf, counted from 0, up to the root.
+
+        >>> Tree([leaf_hash(b"ann"), leaf_hash(b"bob")]).proof(0) == (leaf_hash(b"bob"),)
+        True
+        """
+        _check_place(index, len(self._levels[0]))
+        places = ((level, (index >> height) ^ 1) for height, level in enumerate(self._levels))
         return tuple(level[beside] for level, beside in places if beside < len(level))
 
 
@@ -111,7 +99,7 @@ class Frontier:
 
     >>> leaves = [leaf_hash(data) for data in (b"ann", b"bob", b"eve")]
     >>> frontier = Frontier.of(leaves)
-    >>> frontier.size, len(frontier.hashes), frontier.root == root_of(leaves)
+    >>> frontier.size, len(frontier.hashes), frontier.root == Tree(leaves).root
     (3, 2, True)
     """
 
@@ -161,16 +149,6 @@ def split(hashes: bytes) -> tuple[bytes, ...]:
     True
     """
     return tuple(hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES))
-
-
-def _levels(leaf_hashes: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """The hashes of the tree, from the leaves to the root."""
-    level = leaf_hashes
-    while len(level) > 1:
-        yield level
-        pairs = [node_hash(*pair) for pair in zip(level[::2], level[1::2], strict=False)]
-        level = [*pairs, *level[2 * len(pairs) :]]
-    yield level
 
 
 def _check_place(index: int, size: int) -> None:

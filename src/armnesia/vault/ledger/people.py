@@ -108,8 +108,8 @@ class People:
         """Commit to everybody whom the request of the entry of this number names."""
         leaves = {each.leaf(_salt(keyring, number, each)) for each in mentions}
         missing = (1 << (len(leaves) - 1).bit_length()) - len(leaves)
-        fillers = (leaf_hash(_keyed(keyring, f"{number}\nfiller\n{place}")) for place in range(missing))
-        return cls(tuple(sorted(leaves.union(fillers))))
+        fillers = (keyring.digest(b"salt", f"{number}\nfiller\n{place}") for place in range(missing))
+        return cls(tuple(sorted(leaves.union(map(leaf_hash, fillers)))))
 
     @property
     def root(self) -> bytes:
@@ -118,7 +118,7 @@ class People:
 
     @cached_property
     def _tree(self) -> Tree:
-        return Tree.of(self.leaves)
+        return Tree(self.leaves)
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
@@ -136,7 +136,7 @@ class People:
             salt = _salt(keyring, number, mention)
             index = self._places.get(mention.leaf(salt))
             if index is not None:
-                return Opening(mention, salt, index, self._tree.inclusion_proof(index))
+                return Opening(mention, salt, index, self._tree.proof(index))
         raise InvalidInputError(f"the request of entry {number} has no {role} of this name")
 
 
@@ -156,10 +156,4 @@ def refuse_named(case: str, names: Sequence[str]) -> None:
 
 def _salt(keyring: Keyring, number: int, mention: Mention) -> bytes:
     """The salt of a name in an entry, from the keys alone; that of all outcomes is the same."""
-    return _keyed(keyring, f"{number}\n{mention.role}\n{mention.text}")
-
-
-def _keyed(keyring: Keyring, text: str) -> bytes:
-    hasher = keyring.hasher(b"salt")
-    hasher.update(text.encode())
-    return hasher.digest()
+    return keyring.digest(b"salt", f"{number}\n{mention.role}\n{mention.text}")

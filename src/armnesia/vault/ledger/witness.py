@@ -24,7 +24,7 @@ from pathlib import Path
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import shown
 from armnesia.vault.keys import private_files
-from armnesia.vault.ledger.entry import read_object
+from armnesia.vault.keys.canonical_json import read_object
 
 _PATIENCE, _PAUSE = 3.0, 60.0
 """Seconds to wait for an answer, and before another attempt after one that failed."""

@@ -11,9 +11,8 @@ from html import escape
 from armnesia.core.messages import printable
 from armnesia.privacy import Level
 from armnesia.vault.keys.canonical_json import parse_time
-from armnesia.vault.ledger.checkpoint import Checkpoint
+from armnesia.vault.ledger.checkpoint import Checkpoint, encoded
 from armnesia.vault.ledger.entry import Entry
-from armnesia.vault.ledger.note import encoded
 from armnesia.vault.ledger.people import CASE, DELETED, NOTHING, UNCOUNTED, USER, Mention
 
 NOT_COVERED = (

@@ -66,7 +66,7 @@ def certificates_of_each(
 def entries_of_case(connection: VaultConnection, case: str) -> list[int]:
     """The entries of the requests with this case."""
     with connection.reading() as transaction:
-        return tables.entries_of_case(transaction.session, transaction.keyring.case_digest(case))
+        return tables.entries_of_case(transaction.session, transaction.keyring.digest(b"case", case))
 
 
 def save_certificates(

@@ -248,7 +248,7 @@ def _store(
         number,
         b"".join(people.leaves),
         keyring.encrypted(said, f"said of {number}") if any(said.values()) else None,
-        None if request.case is None else keyring.case_digest(request.case),
+        None if request.case is None else keyring.digest(b"case", request.case),
     )
     check_sums = transaction.put_people(row, check_sums)
     check_sums = transaction.put_suppressed(

@@ -1,9 +1,8 @@
 """Reading the ledger, and checking it against a checkpoint that was kept."""
 
-from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
+from armnesia.vault.ledger.checkpoint import Checkpoint, Note, origin_of
 from armnesia.vault.ledger.entry import Entry
-from armnesia.vault.ledger.merkle import root_of
-from armnesia.vault.ledger.note import Note
+from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.results import LedgerCheck, LedgerEntries
 from armnesia.vault.state.connection import VaultConnection, envelope_of, signed_checkpoint
 from armnesia.vault.storage import tables
@@ -41,6 +40,6 @@ def check_ledger(connection: VaultConnection, checkpoint: str) -> LedgerCheck:
             f"the ledger has {len(leaves)} entries, and the checkpoint {known.size}: an older copy was put"
             " back, or entries were deleted; run armnesia restore"
         )
-    elif root_of(leaves) != known.root:
+    elif Tree(leaves).root != known.root:
         problems.append("the ledger was rewritten since the checkpoint was kept, or the other way round")
     return LedgerCheck(tuple(problems), known.size)

@@ -17,7 +17,7 @@ from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.journal import Journal, Line
-from armnesia.vault.ledger.merkle import EMPTY_ROOT, Frontier, root_of
+from armnesia.vault.ledger.merkle import EMPTY_ROOT, Frontier, Tree
 from armnesia.vault.operations.tokens import revoke_tokens
 from armnesia.vault.results import Restored
 from armnesia.vault.state.check_sums import compute_check_sums
@@ -141,7 +141,7 @@ def _refuse_other_ledger(session: Session, known: Replayed, before: State | None
         leaves = [_leaf_of(text) for _, _, text, _ in tables.stream_entries(session)]
         size, fits = len(leaves), leaves == known.leaves[: len(leaves)]
     else:
-        size, fits = before.head.size, root_of(known.leaves[: before.head.size]) == before.head.root
+        size, fits = before.head.size, Tree(known.leaves[: before.head.size]).root == before.head.root
     if not fits:
         raise VaultError(
             "the ledger of the vault is not the beginning of the journal's: give the journal of this vault,"

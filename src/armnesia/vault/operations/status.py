@@ -6,7 +6,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.ledger.certificate import PublicKey, PublicKeys
+from armnesia.vault.ledger.certificate import PublicKeys
 from armnesia.vault.results import ArmScore, Served, Status, VaultIdentity
 from armnesia.vault.state.certificates import entry_in
 from armnesia.vault.state.connection import VaultConnection
@@ -77,16 +77,15 @@ def identify(connection: VaultConnection) -> VaultIdentity:
 
 
 def read_public_keys(connection: VaultConnection) -> PublicKeys:
-    """The keys that the vault has signed with."""
+    """The keys that the vault has signed with, from the last one that was compromised on."""
     with connection.reading() as transaction:
         texts = tables.read_entries_of(transaction.session, ("init", "signing_key"))
         vault = transaction.state.vault
-    keys: list[PublicKey] = []
+    keys: list[str] = []
     for entry in map(entry_in, texts):
-        since = entry.facts.get("compromised_since")
-        if since is not None:
-            keys = [key.compromised(since) for key in keys]
-        keys.append(PublicKey(entry.signer, entry.number))
+        if entry.facts.get("compromised_since") is not None:
+            keys = []
+        keys.append(entry.signer)
     return PublicKeys(vault, tuple(keys))
 
 

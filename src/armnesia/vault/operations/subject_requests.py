@@ -6,7 +6,7 @@ The names are encrypted with a key of the vault, and their ciphertext is deleted
 from dataclasses import replace
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault.keys.canonical_json import read_json, text_of_plain
+from armnesia.vault.keys.canonical_json import canonical, read_object
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
@@ -21,9 +21,8 @@ def add_subject_request(connection: VaultConnection, request: SubjectRequest, bo
     Refused if there is another request with the id.
     """
     with connection.writing() as transaction:
-        request = replace(
-            request, body_digest=transaction.keyring.record_identity("subject request", body.hex()).hex()
-        )
+        digest = transaction.keyring.digest(b"subject request", body.hex())
+        request = replace(request, body_digest=digest.hex())
         known = _read(transaction, request.id)
         if known is not None:
             if (known.body_digest, known.controller) != (request.body_digest, request.controller):
@@ -67,7 +66,7 @@ def _read(transaction: Transaction, id_: str) -> SubjectRequest | None:
 
 
 def _request(row: SubjectRequestRow, keyring: Keyring) -> SubjectRequest:
-    facts = read_json(row.facts, "the facts of a request")
+    facts = read_object(row.facts, "the facts of a request")
     users = None if row.identity is None else tuple(keyring.decrypted(row.identity, row.id))
     return SubjectRequest.of_facts(row.id, row.status, facts, users, row.sequence)
 
@@ -76,7 +75,7 @@ def _put(transaction: Transaction, request: SubjectRequest) -> None:
     """Store a request, a new one or in the place of that with the same id."""
     keyring, state = transaction.keyring, transaction.state
     names = None if request.users is None else keyring.encrypted(list(request.users), request.id)
-    facts = text_of_plain(request.facts())
+    facts = canonical(request.facts())
     row = SubjectRequestRow(request.id, request.status, facts, names, request.sequence)
     old = tables.read_subject_request(transaction.session, request.id)
     rows = [row] if old is None else [old, row]

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import any_of, shown
 from armnesia.core.randomness import secret_bytes
-from armnesia.vault.keys.canonical_json import read_json, text_of_plain, utc_now
+from armnesia.vault.keys.canonical_json import canonical, read_object, utc_now
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -120,12 +120,12 @@ def _digested(row: TokenRow) -> tuple[object, ...]:
 
 def _row(token: Token, digest: bytes) -> TokenRow:
     days = {"created": token.created, "expires": token.expires, "revoked": token.revoked}
-    facts = text_of_plain({"role": str(token.role), "name": token.name, **days})
+    facts = canonical({"role": str(token.role), "name": token.name, **days})
     return TokenRow(token.number, digest, facts, token.last_used, token.uses)
 
 
 def _token(row: TokenRow) -> Token:
-    facts = read_json(row.facts, "the facts of a token")
+    facts = read_object(row.facts, "the facts of a token")
     return Token(
         row.number,
         Role(facts["role"]),

@@ -9,9 +9,9 @@ from armnesia.core.errors import ArmnesiaError, DamagedDatabaseError, VaultError
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.entry import Entry
-from armnesia.vault.ledger.envelope import Envelope, Signature, keyid_of
+from armnesia.vault.ledger.envelope import Envelope, keyid_of
 from armnesia.vault.ledger.journal import Line
-from armnesia.vault.ledger.merkle import root_of, split
+from armnesia.vault.ledger.merkle import Tree, split
 from armnesia.vault.operations.ledger import check_ledger
 from armnesia.vault.results import Verification
 from armnesia.vault.state.connection import VaultConnection, envelope_of, forked_from, older_than
@@ -123,7 +123,7 @@ def _ledger(session: Session, vault: str) -> tuple[Replayed, list[str]]:
 def _is_stored_as_written(row: Row, entry: Entry, envelope: Envelope) -> bool:
     """Whether a row is the one of its entry; the signatures and the hint whose they are are in no leaf."""
     hint = keyid_of(entry.signer)
-    signed = tuple(Signature(hint, each.sig) for each in envelope.signatures[:1])
+    signed = tuple((hint, sig) for _, sig in envelope.signatures[:1])
     _, stored = tables.insert_entry(entry, replace(envelope, signatures=signed))
     *others, leaf = row
     return isinstance(leaf, bytes | memoryview) and (*others, bytes(leaf)) == stored
@@ -131,7 +131,7 @@ def _is_stored_as_written(row: Row, entry: Entry, envelope: Envelope) -> bool:
 
 def _leads_to(root: bytes, leaves: object) -> bool:
     """Whether commitments, as the database has them, are those of this root."""
-    return isinstance(leaves, bytes | memoryview) and root_of(split(bytes(leaves))) == root
+    return isinstance(leaves, bytes | memoryview) and Tree(split(bytes(leaves))).root == root
 
 
 def _journal(connection: VaultConnection) -> tuple[Line, Replayed] | ArmnesiaError:
@@ -161,7 +161,7 @@ def _journal_problems(
         yield "journal: whoever is suppressed there is not who is suppressed in the vault"
     if state is not None and state.commits < last.commit:
         yield f"journal: {older_than(last)}"
-    elif root_of(replayed.leaves[: last.size]) != last.root:
+    elif Tree(replayed.leaves[: last.size]).root != last.root:
         yield f"journal: {forked_from(last)}"
 
 
@@ -171,7 +171,7 @@ def _plain(value: Any) -> Any:
 
 def _contradictions(state: State, replayed: Replayed) -> Iterator[str]:
     """Where the stored state differs from what the ledger implies."""
-    if replayed.leaves and state.head.root != root_of(replayed.leaves):
+    if replayed.leaves and state.head.root != Tree(replayed.leaves).root:
         yield "state: the ledger is not the one that the state was stored with"
     if state.configuration != replayed.configuration:
         yield "state: the configuration is not the one in the ledger"

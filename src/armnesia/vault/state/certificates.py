@@ -7,11 +7,10 @@ from functools import cached_property
 from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Logged, concerns
+from armnesia.vault.ledger.checkpoint import Note, Proof
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Tree, split
-from armnesia.vault.ledger.note import Note
 from armnesia.vault.ledger.people import RECORD, USER, Opening, People
-from armnesia.vault.ledger.proof import Proof
 from armnesia.vault.state.connection import envelope_of, signed_checkpoint
 from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.transaction import Transaction
@@ -99,7 +98,7 @@ class Certificates:
 
     @cached_property
     def _ledger(self) -> Tree:
-        tree = Tree.of(tables.read_leaves(self.transaction.session, self.transaction.state.head.size))
+        tree = Tree(tables.read_leaves(self.transaction.session, self.transaction.state.head.size))
         if tree.root != self.transaction.state.head.root:
             raise changed_values()
         return tree

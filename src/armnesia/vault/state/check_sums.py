@@ -7,6 +7,8 @@ MSet-XOR-Hash of Clarke, Devadas, van Dijk, Gassend and Suh (Asiacrypt 2003).
 """
 
 from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import xor
 from typing import NamedTuple, Self
 
 from armnesia.core.progress import RowCounter
@@ -42,13 +44,9 @@ class CheckSums(NamedTuple):
         >>> one == CheckSums(), one.update(keyring, "source", [(1, "a.csv")]) == CheckSums()
         (False, True)
         """
-        total = getattr(self, table)
-        prepared = keyring.hasher(_purpose(table))
-        for row in rows:
-            digest = prepared.copy()
-            digest.update(ascii(tuple(row)).encode())
-            total ^= int.from_bytes(digest.digest())
-        return self._replace(**{table: total})
+        texts = (ascii(tuple(row)).encode() for row in rows)
+        digests = map(int.from_bytes, keyring.digests(_purpose(table), texts))
+        return self._replace(**{table: reduce(xor, digests, getattr(self, table))})
 
     def has(self, keyring: Keyring, table: str, rows: Iterable[Row]) -> bool:
         """Whether these are all rows that armnesia has stored in a table.
@@ -68,7 +66,7 @@ class CheckSums(NamedTuple):
         >>> many == CheckSums().update(keyring, "record", rows)
         True
         """
-        return self._replace(record=self.record ^ xor_of(keyring.digests(_purpose("record"), texts)))
+        return self._replace(record=self.record ^ xor_of(list(keyring.digests(_purpose("record"), texts))))
 
     def masked(self, keyring: Keyring, commits: int) -> str:
         """The check-sums as they are stored: a nonce, then each under its own mask."""
@@ -93,14 +91,9 @@ class CheckSums(NamedTuple):
         return cls(*cls(*map(int.from_bytes, masked))._xor(keyring, nonce, commits))
 
     def _xor(self, keyring: Keyring, nonce: bytes, commits: int) -> list[int]:
-        mask = keyring.hasher(b"row mask")
-        mask.update(nonce + str(commits).encode())
-        masked = []
-        for table, value in zip(self._fields, self, strict=True):
-            own = mask.copy()
-            own.update(table.encode())
-            masked.append(value ^ int.from_bytes(own.digest()))
-        return masked
+        texts = (b"%b%d%b" % (nonce, commits, table.encode()) for table in self._fields)
+        masks = keyring.digests(b"row mask", texts)
+        return [value ^ int.from_bytes(mask) for value, mask in zip(self, masks, strict=True)]
 
 
 def compute_check_sums(

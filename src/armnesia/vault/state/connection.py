@@ -24,11 +24,10 @@ from armnesia.core.errors import (
 from armnesia.core.files import refuse_null_characters
 from armnesia.vault.configuration import EXTERNAL, MANAGED, Configuration
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
+from armnesia.vault.ledger.checkpoint import Note
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Journal, Line
-from armnesia.vault.ledger.merkle import root_of
-from armnesia.vault.ledger.note import Note
+from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.ledger.witness import Witness
 from armnesia.vault.state.records import Records
 from armnesia.vault.state.sealed_state import (
@@ -170,7 +169,7 @@ class VaultConnection:
 
 def line_after(session: Session, state: State, last: Line) -> Line:
     """All that the database has beyond a line, by its tables."""
-    if root_of(tables.read_leaves(session, last.size)) != last.root:
+    if Tree(tables.read_leaves(session, last.size)).root != last.root:
         raise forked_from(last)
     entries = tuple(envelope_of(text) for _, _, text, _ in tables.stream_entries(session, last.size))
     changed = tables.suppressed_since(session, last.size)
@@ -194,9 +193,7 @@ def envelope_of(text: str) -> Envelope:
 
 def signed_checkpoint(transaction: Transaction) -> Note:
     """The head of the ledger under the signing key."""
-    state, keyring = transaction.state, transaction.keyring
-    checkpoint = Checkpoint(origin_of(state.vault), state.head.size, state.head.root)
-    return checkpoint.signed(keyring.signing_keys[-1])
+    return transaction.state.head.signed(transaction.keyring.signing_keys[-1])
 
 
 def keys_path_of(url: str, keys: str | Path | None) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import text_of_plain
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.state.decisions import (
     DEFAULT,
     FIRST,
@@ -75,7 +75,7 @@ def declared_keys(
         raise InvalidInputError("a vault without key columns (--by) has one decision; got declared decisions")
     for each in decisions:
         key = checked_key(columns, each)
-        _check_length(text_of_plain(key))
+        _check_length(canonical(key))
         if "" in key:
             raise InvalidInputError(f"a key must not be empty; got {key_dict(columns, key)!r}")
         if key in found:
@@ -92,7 +92,7 @@ def find_decision(transaction: Transaction, where: Mapping[str, Any] | None = No
     state = transaction.state
     columns = state.configuration.key_columns
     key = checked_key(columns, where or {})
-    text = text_of_plain(key)
+    text = canonical(key)
     number = FIRST if not columns else tables.numbers_of_keys(transaction.session, [text]).get(text)
     if number is None:
         raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
@@ -126,7 +126,7 @@ class DecisionNumbers:
         """The numbers of the decisions with these keys."""
         if not self._configuration.by:
             return [FIRST] * len(keys)
-        texts = {key: text_of_plain(key) for key in dict.fromkeys(keys) if key not in self._numbers}
+        texts = {key: canonical(key) for key in dict.fromkeys(keys) if key not in self._numbers}
         for text in texts.values():
             _check_length(text)
         known = tables.numbers_of_keys(self._session, list(texts.values()))

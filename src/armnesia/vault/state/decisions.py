@@ -17,7 +17,7 @@ from armnesia.learners.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.logs.keys import KeyColumn
 from armnesia.unlearners.stream import Penalty, Stream
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import text_of_plain
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.storage.schema import DecisionRow
 
 FIRST = 1
@@ -77,7 +77,7 @@ class ArmSums:
         '{"counts":[2,1],"kind":"arms","units":[1500000000,0]}'
         """
         deleted = {} if self.deleted is None else {"deleted": self.deleted}
-        return text_of_plain({"kind": self.kind, "counts": self.counts, "units": self.units, **deleted})
+        return canonical({"kind": self.kind, "counts": self.counts, "units": self.units, **deleted})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -105,7 +105,7 @@ class VaultDecision:
     @property
     def row(self) -> DecisionRow:
         """The decision as the table holds it."""
-        key = text_of_plain(self.key) if self.key else "[]"
+        key = canonical(self.key) if self.key else "[]"
         return DecisionRow(self.number, key, self.statistics.text, self.served, self.served_by)
 
     @classmethod

@@ -20,7 +20,7 @@ from armnesia.logs.refusals import empty_log
 from armnesia.logs.statements import Chosen, Tally
 from armnesia.logs.values import arm_of_text
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import text_of_plain
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.check_sums import compute_check_sums
@@ -143,7 +143,7 @@ class ExternalRecords(Records):
     def _found(self, transaction: Transaction, lookup: SourceLookup) -> DecisionSums:
         """The sums of a lookup by the numbers of decisions; refuse rows that these cannot contain."""
         sums: dict[int, list[tuple[int, int, int, bool]]] = {}
-        texts = [text_of_plain(key) for key, _ in lookup.sums]
+        texts = [canonical(key) for key, _ in lookup.sums]
         numbers = tables.numbers_of_keys(transaction.session, list(dict.fromkeys(texts)))
         held = {each.key: each for each in read_decisions(transaction, numbers.values())}
         for (key, arm), (count, units, binary) in lookup.sums.items():

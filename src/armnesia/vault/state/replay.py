@@ -8,11 +8,10 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import PublicKey
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Line
-from armnesia.vault.ledger.merkle import root_of, split
+from armnesia.vault.ledger.merkle import Tree, split
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision
 from armnesia.vault.storage.database import Row
 
@@ -23,8 +22,8 @@ class Replayed:
 
     leaves: list[bytes] = field(default_factory=list)
     configuration: Configuration = field(default_factory=lambda: Configuration(actions=None))
-    keys: list[PublicKey] = field(default_factory=list)
-    """The public keys, each from the entry on since which it signs."""
+    keys: list[str] = field(default_factory=list)
+    """The public keys, in their order."""
     digest_check: str = ""
     """The check value of the digest key."""
     deleted: dict[tuple[str, ...], tuple[int, ...]] = field(default_factory=dict)
@@ -63,7 +62,7 @@ class Replayed:
             entry = self.add(envelope, vault)
             if entry is None or entry.kind != "forget":
                 continue
-            if root_of(people.get(entry.number, ())) != entry.subject:
+            if Tree(people.get(entry.number, ())).root != entry.subject:
                 self.problems.append(
                     f"it lacks the people of entry {entry.number}: it is an export for auditors, or was"
                     " changed: give the journal that lies beside the keys"
@@ -88,8 +87,8 @@ class Replayed:
         if entry.number != number or entry.vault != vault:
             self.problems.append(f"entry {number} is entry {entry.number} of vault {entry.vault}")
         if entry.kind in ("init", "signing_key"):
-            self.keys.append(PublicKey(entry.signer, number))
-        if not self.keys or entry.signer != self.keys[-1].public or not envelope.is_signed_by(entry.signer):
+            self.keys.append(entry.signer)
+        if not self.keys or entry.signer != self.keys[-1] or not envelope.is_signed_by(entry.signer):
             self.problems.append(f"entry {number} is not signed by the key in use")
         try:
             self._learn(entry)
@@ -104,9 +103,6 @@ class Replayed:
         match entry.kind:
             case "init":
                 self.digest_check = facts["digest_key"]
-            case "signing_key" if facts.get("compromised_since") is not None:
-                since = facts["compromised_since"]
-                self.keys = [*(key.compromised(since) for key in self.keys[:-1]), self.keys[-1]]
             case "token_revoked":
                 self.revoked[entry.number] = facts["token"]
             case "restored":
@@ -134,7 +130,7 @@ class Replayed:
                 " backup of the keys"
             )
         for version, key in enumerate(self.keys, 1):
-            if version > keyring.signing_version or keyring.public_key(version) != key.public:
+            if version > keyring.signing_version or keyring.public_key(version) != key:
                 yield (
                     f"keys: signing key {version} of the keys' file is not the one in the ledger; get the"
                     " file from a backup of the keys, or from the machine where the key was rotated last"

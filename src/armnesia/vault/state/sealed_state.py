@@ -7,9 +7,9 @@ from typing import Any
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.keys.canonical_json import text_of_plain
+from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.head import Head
+from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
 from armnesia.vault.ledger.merkle import Frontier, split
 from armnesia.vault.state.check_sums import CheckSums
 from armnesia.vault.storage import tables
@@ -33,9 +33,9 @@ class State:
     """How many decisions there are; of a vault without key columns one, once it has actions."""
 
     @cached_property
-    def head(self) -> Head:
+    def head(self) -> Checkpoint:
         """The head of the ledger."""
-        return Head(self.frontier.size, self.frontier.root)
+        return Checkpoint(origin_of(self.vault), self.frontier.size, self.frontier.root)
 
     def require_actions(self) -> tuple[Hashable, ...]:
         """The actions; refused while the vault has none."""
@@ -99,7 +99,7 @@ def state_of(row: VaultRow, keyring: Keyring) -> State:
 
 def seal_on(columns: Sequence[Any], keyring: Keyring) -> bytes:
     """The seal on every column of the state but the seal itself, and on every key in use."""
-    return keyring.seal(text_of_plain([columns, keyring.checks]))  # as the database holds them: plain values
+    return keyring.seal(canonical(columns))
 
 
 def check_identity(vault: str, version: int, keyring: Keyring) -> None:

@@ -31,7 +31,7 @@ class SourceRemarks:
         new = [user for user in dict.fromkeys(rows.users) if user is not None and user not in self._people]
         new = new[: self.most - len(self._people)]
         self._people.update(new)
-        owners = [transaction.keyring.owner_digest(user) for user in new]
+        owners = transaction.keyring.owner_digests(new)
         self._known += len(tables.keys_with_records(transaction.session, "owner", owners))
 
     def warn(self, result: Ingested) -> None:

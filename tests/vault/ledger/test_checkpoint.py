@@ -7,10 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.signatures import public_key
-from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
-from armnesia.vault.ledger.merkle import inclusion_proof, leaf_hash, root_of
-from armnesia.vault.ledger.note import Note, decoded, encoded, key_id_of
-from armnesia.vault.ledger.proof import Proof
+from armnesia.vault.ledger.checkpoint import Checkpoint, Note, Proof, decoded, encoded, key_id_of, origin_of
+from armnesia.vault.ledger.merkle import Tree, leaf_hash
 
 # c2sp.org/signed-note, section "Verifier keys", example
 VERIFIER_KEY = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
@@ -65,14 +63,14 @@ def test_each_changed_character_of_the_published_note_is_refused() -> None:
 def test_the_text_ends_at_the_last_empty_line() -> None:
     note = Note.read(WITH_EMPTY_LINE)
     assert note.text.endswith("sole:\n\ned è subito sera.\n")
-    assert [each.name for each in note.signatures] == ["quasimodo.example/salvatore"]
+    assert [name for name, _ in note.signatures] == ["quasimodo.example/salvatore"]
     assert str(note) == WITH_EMPTY_LINE
     assert not note.is_signed_by("quasimodo.example/salvatore", public_key(SEED))
 
 
 def test_a_signature_is_that_of_the_library() -> None:
     (signature,) = Note.signed("a\nb\n", NAME, SEED).signatures
-    assert signature.signature == Ed25519PrivateKey.from_private_bytes(SEED).sign(b"a\nb\n")
+    assert signature[1][4:] == Ed25519PrivateKey.from_private_bytes(SEED).sign(b"a\nb\n")
 
 
 def test_unknown_signatures_are_passed_over_and_a_wrong_one_of_a_known_key_is_not() -> None:
@@ -112,9 +110,9 @@ def test_what_is_no_note_is_refused(wrong: str) -> None:
 
 
 def test_a_signature_of_another_length_is_wrong() -> None:
-    (own,) = Note.signed("a\n", NAME, SEED).signatures
+    ((_, own),) = Note.signed("a\n", NAME, SEED).signatures
     for length in (0, 1, 63, 65):
-        text = f"a\n\n— {NAME} {encoded(own.key_id + (own.signature + b'x')[:length])}\n"
+        text = f"a\n\n— {NAME} {encoded((own + b'x')[: 4 + length])}\n"
         assert not Note.read(text).is_signed_by(NAME, public_key(SEED))
 
 
@@ -132,7 +130,7 @@ def test_the_published_checkpoint_is_read() -> None:
 
 def test_a_checkpoint_is_read_as_it_was_signed() -> None:
     for size in (0, 1, 10**17):
-        checkpoint = Checkpoint(NAME, size, root_of([leaf_hash(b"%d" % size)]))
+        checkpoint = Checkpoint(NAME, size, Tree([leaf_hash(b"%d" % size)]).root)
         note = Note.read(str(checkpoint.signed(SEED)))
         assert note.is_signed_by(NAME, public_key(SEED))
         assert Checkpoint.of(note) == checkpoint
@@ -155,8 +153,8 @@ def test_a_size_has_one_form(size: str) -> None:
 
 def proof_of(index: int, size: int) -> tuple[Proof, bytes]:
     leaves = [leaf_hash(b"%d" % number) for number in range(size)]
-    note = Checkpoint(NAME, size, root_of(leaves)).signed(SEED)
-    return Proof(index, inclusion_proof(leaves, index), note), leaves[index]
+    note = Checkpoint(NAME, size, Tree(leaves).root).signed(SEED)
+    return Proof(index, Tree(leaves).proof(index), note), leaves[index]
 
 
 @pytest.mark.parametrize(("index", "size"), [(0, 1), (0, 2), (4, 5), (6, 13)])
