@@ -203,7 +203,7 @@ class Driven:
 
     def signing_key(self) -> str:
         """The public key of the one in use."""
-        return str(self.run("public-key")["keys"][-1]["public"])
+        return str(self.run("public-key")["keys"][-1])
 
     def checkpoint(self) -> Path:
         """The signed size and root of the ledger."""

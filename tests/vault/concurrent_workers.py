@@ -152,7 +152,7 @@ class Judge:
         entries, frontier, heads = self.vault.ledger().entries, Frontier(), dict[str, int]()
         for (leaf,) in values(self.vault, "SELECT leaf FROM entry ORDER BY number"):
             frontier = frontier.append(leaf)
-            heads[str(Checkpoint(frontier.size, frontier.root))] = frontier.size
+            heads[str(Checkpoint("", frontier.size, frontier.root))] = frontier.size
         deletions = self._deletions()
         problems = [problem for note in self._of("verify") for problem in note["problems"]]
         for note in (*self._of("decide"), *self._of("status")):

@@ -97,7 +97,8 @@ def observed(vault: Vault) -> Observation:
     """What a vault holds."""
     managed = vault.configuration.mode == MANAGED
     users = [user for user in _USERS if user is not None]
-    owners = {None: None, **dict(zip(vault.all_keys.owner_digests(users), users, strict=True))}
+    digests = [None, *vault.all_keys.owner_digests(users)]
+    owners = dict(zip(digests, [None, *users], strict=True))
     with vault.database.reading() as session:
         decisions = session.query("SELECT key, statistics, served_by FROM decision")
         rows: Any = session.query("SELECT owner, arm, units FROM record") if managed else ()
