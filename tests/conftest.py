@@ -15,7 +15,7 @@ from tests.scratch import write_to_memory
 
 # The same examples in every run, so that a failure comes from the change at hand; HYPOTHESIS_PROFILE=search
 # looks for new ones.
-hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=30)
 hypothesis.settings.register_profile("search", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
@@ -33,6 +33,23 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `sampled(n)`, n of its parameters, evenly spread, are quick; the others are slow."""
+    cells: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
+            cells.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for each in cells.values():
+        sampled = each[0].get_closest_marker("sampled")
+        assert sampled is not None
+        (number,) = sampled.args
+        quick = {place * len(each) // number for place in range(number)}
+        for place, item in enumerate(each):
+            if place not in quick:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_unconfigure() -> None:

@@ -9,13 +9,13 @@ from hypothesis import settings
 
 
 def examples(number: int) -> settings:
-    """So many examples in a search for new ones; a third, 10 at least, in a run that always has the same.
+    """So many examples in a search for new ones; a fifth, 10 at least, in a run that always has the same.
 
-    >>> examples(300).max_examples in (100, 300)
+    >>> examples(300).max_examples in (60, 300)
     True
     """
     searching = os.environ.get("HYPOTHESIS_PROFILE") == "search"
-    return settings(max_examples=number if searching else min(number, max(number // 3, 10)))
+    return settings(max_examples=number if searching else min(number, max(number // 5, 10)))
 
 
 def quick_only(quick: Sequence[Any], parameters: Iterable[Any]) -> list[Any]:

@@ -73,6 +73,7 @@ def learner_of(unlearner: Unlearner) -> Any:
     return LEARNER if unlearner.default_learner is LCB else unlearner.default_learner()
 
 
+@pytest.mark.sampled(4)
 @each_method
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 def test_the_audit_is_that_of_the_product(unlearner: Unlearner, composition: Any) -> None:
@@ -452,6 +453,7 @@ def test_the_audit_sees_a_budget_that_was_shared_by_too_few() -> None:
     assert audit_jointly(Tilt(), LEARNER, statistics, request, BUDGET).holds
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("unlearner", [each for each in METHODS if LEARNER.supports(each.needs)], ids=repr)
 def test_frozen_penalties_are_those_of_the_touched_decisions(unlearner: Unlearner) -> None:
     """Every decision has lost other counts before; one decision, or some of them, lose records now."""

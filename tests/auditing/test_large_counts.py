@@ -32,6 +32,7 @@ def close_races(n: int, k: int, *, two_arms: bool) -> tuple[ArmStatistics, Delet
     return statistics, DeletionRequest(ArmStatistics((0, 1, 2), np.array(gone), np.array(gone_sums)), True)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("n", [10**8, 10**12, 10**15, 10**16])
 @pytest.mark.parametrize("name", UNLEARNERS)
 def test_every_claim_holds(name: str, n: int) -> None:

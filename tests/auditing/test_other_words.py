@@ -38,6 +38,7 @@ def test_several_draws_are_the_product(unlearner: Gaussian | Tilt) -> None:
     assert found.repeated(1).epsilon(1e-3) == pytest.approx(float(found.smallest_epsilon), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_many_draws_agree_with_dp_accounting_and_are_less_than_added_up() -> None:
     found, number, step = audited(Gaussian()), 50, 1e-5
     pld = privacy_loss_distribution.from_two_probability_mass_functions(

@@ -85,6 +85,7 @@ class Waits(am.Rollback):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of processes are POSIX")
 def test_ctrl_c_ends_a_sweep_whose_workers_would_never_end(tmp_path: Path) -> None:
     (tmp_path / "waiting.py").write_text(WAITS_FOR_EVER, encoding="utf-8")

@@ -76,6 +76,7 @@ def test_any_order_of_additions_merges_and_deletions_equals_a_fresh_count(
     assert statistics == counted_afresh(live)
 
 
+@pytest.mark.slow
 def test_ten_thousand_additions_and_deletions_leave_no_residue() -> None:
     """Rewards 0.1·k are not exact in binary, so a running float sum beside the integers does leave one."""
     rng = np.random.default_rng(20240607)

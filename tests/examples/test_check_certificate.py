@@ -88,6 +88,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_certificate_is_refused_by_everybody(change: str, check: Any) -> None:
     document = certificate().to_dict()

@@ -110,6 +110,7 @@ for command in ("unlearn", "audit", "compare", "research levels", "research eval
 """
 
 
+@pytest.mark.slow
 def test_every_command_that_takes_them_lists_their_parameters(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

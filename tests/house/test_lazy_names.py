@@ -50,6 +50,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(armnesia, "Nonsense")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "program",
     [

@@ -34,6 +34,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("missing", CASES)
 def test_what_is_missing_is_named_with_its_extra(missing: str, tmp_path: Path) -> None:
     duckdb.sql("SELECT 'A' AS action, 1 AS reward, 'ann' AS \"user\"").write_parquet(

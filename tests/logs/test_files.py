@@ -47,6 +47,7 @@ def test_what_is_no_finite_number_is_found_whatever_the_statistics_of_the_file_s
         read_log(tmp_path / "log.parquet", actions=["A"])
 
 
+@pytest.mark.slow
 def test_many_rows_in_many_files(tmp_path: Path) -> None:
     random, n = np.random.default_rng(9), 40_000
     columns = {
@@ -128,6 +129,7 @@ def test_new_files_of_a_folder_are_told_from_changed_ones(tmp_path: Path) -> Non
     assert changed.version() != version
 
 
+@pytest.mark.slow
 def test_a_file_without_permission_is_refused() -> None:
     """As an unprivileged user, because permissions do not bind root, who may run the tests."""
     with unprivileged() as somebody:

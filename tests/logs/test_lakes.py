@@ -91,6 +91,7 @@ print([len(read_log(name, actions=["A", "B", "C"])) for name in sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 def test_pyarrow_is_not_needed(tmp_path: Path) -> None:
     names = [write_delta(tmp_path / "clicks", CLICKS), write_iceberg(tmp_path / "lake", CLICKS)]
     command = [sys.executable, "-c", WITHOUT_PYARROW, *names]

@@ -127,6 +127,7 @@ def one(evidence: Evidence, pattern: str, x: str) -> Point:
     return point
 
 
+@pytest.mark.slow
 def test_two_arms_from_2000_to_4000_records() -> None:
     evidence = evidence_of(*(f"hard k={k} N={n}" for k in (40, 80) for n in (2000, 4000)))
     for (n, k), over_gaussian, over_rollback in (
@@ -149,6 +150,7 @@ def test_two_arms_from_2000_to_4000_records() -> None:
     assert judge(gap, evidence).verdict == DEPENDS
 
 
+@pytest.mark.slow
 def test_one_arm_over_gamma() -> None:
     """At γ = 0.35 Algorithm 2 loses twice what rollback does; it is the last of the four methods."""
     point = one(evidence_of("M_f hard"), "1/M_f hard/γ", "= 0.35")

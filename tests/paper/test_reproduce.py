@@ -58,6 +58,7 @@ def picture() -> Any:
     return picture_of_panels([panels], title="Loss over N")
 
 
+@pytest.mark.slow
 def test_a_picture_is_saved_in_three_formats_the_same_each_time(tmp_path: Path) -> None:
     for ending, first in (("png", b"\x89PNG"), ("svg", b"<?xm"), ("pdf", b"%PDF")):
         once, again = (tmp_path / "new" / f"{name}.{ending}" for name in ("one", "two"))

@@ -85,6 +85,7 @@ def test_the_factor_of_the_odds_is_attained() -> None:
 LEARNER = LCB(confidence=0.5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("unlearner", [FrozenRollback(), Gaussian(), Tilt(), Tilt(insurance=0.0)])
 @pytest.mark.parametrize("epsilon", [0.5, 2.5])
 def test_no_two_contents_of_a_small_log_lie_further_apart(unlearner: Unlearner, epsilon: float) -> None:

@@ -30,6 +30,7 @@ def test_the_anchor_values_at_a_delta_of_one_in_a_hundred_thousand(epsilon: floa
     assert calibrate(epsilon=epsilon, delta=1e-5) == pytest.approx(gamma, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_calibration_agrees_with_dp_accounting() -> None:
     assert len(POINTS) >= 200
     disagreements = [
@@ -45,6 +46,7 @@ def unsafe_points(true_delta: TrueDelta, noise: Callable[[float, float], float])
     return [(e, d) for e, d in [*POINTS, (0.0, 1e-12), (0.0, 0.3)] if true_delta(noise(e, d), e) > d]
 
 
+@pytest.mark.slow
 def test_calibrated_noise_is_never_too_small(true_delta: TrueDelta) -> None:
     assert unsafe_points(true_delta, lambda e, d: calibrate(epsilon=e, delta=d)) == []
 

@@ -180,6 +180,7 @@ def test_the_worst_case_of_equal_guarantees_is_the_optimal_composition() -> None
             assert loss.delta(epsilon) == pytest.approx(expected, rel=1e-8, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_the_worst_case_agrees_with_dp_accounting() -> None:
     """It rounds losses up to a grid, so its δ is at least ours, and at most ours at a smaller ε."""
     random = np.random.default_rng(17)

@@ -31,6 +31,7 @@ def retrained(folder: Path, rows: list[Row]) -> str:
     return str(decide_log(path, "--actions", "A,B", "--confidence", "0.001")["action"])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(3))
 def test_after_any_history_the_vault_is_the_one_that_never_had_the_rows(vault: Driven, seed: int) -> None:
     draw = random.Random(seed)

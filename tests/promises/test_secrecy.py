@@ -16,6 +16,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_of_a_user_becomes_sql(database: str, tmp_path: Path, name: str) -> None:
     vault = driven(database, tmp_path)

@@ -4,6 +4,7 @@ import asyncio
 import queue
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from armnesia.service.client import Client
 from armnesia.service.opendsr.processor import Processor
 from armnesia.service.server import Address, Server, configuration
 from armnesia.service.settings import Settings
-from armnesia.vault import Configuration, Role, UserType
+from armnesia.vault import Configuration, Role, UserType, Vault
 from tests.databases import Place
 
 PEOPLE = ("ann-marie.keller@example.org", "bob.ñandú@example.org", "cem-4711", "dan-4712", "eva-4713")
@@ -61,13 +62,32 @@ class Served:
         return Client(self.url, self.tokens[role], **{"verify": NO_AUTHORITY, **options})
 
 
+@contextmanager
+def held_writer(served: Served) -> Iterator[None]:
+    """Keep the writer of a service busy, so that whatever is asked meanwhile waits behind it.
+
+    It is waited for: a request that comes before would be in one batch with this, and answered first.
+    """
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(_: Vault) -> None:
+        begun.set()
+        go_on.wait()
+
+    served.app.state.service.worker.write(hold)
+    assert begun.wait(60)
+    try:
+        yield
+    finally:
+        go_on.set()
+
+
 def let_the_desk_work(served: Served, is_done: Callable[[], bool]) -> None:
     """Let requests of controllers be worked through until something is so; the service does it as well."""
-    for _ in range(100):
-        if is_done():
-            return
+    until = time.monotonic() + 60
+    while not is_done():
+        assert time.monotonic() < until, "the desk has nothing left to do"
         asyncio.run(served.app.state.desk.work())
-    raise AssertionError("the desk has nothing left to do")
 
 
 def fill(

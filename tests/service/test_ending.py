@@ -11,7 +11,7 @@ from armnesia.service.pages import forget as forget_page
 from armnesia.vault import Vault
 from tests.databases import Place
 from tests.service.pages.clients import at_the_page, prepared_in
-from tests.service.servers import PEOPLE, SETTINGS, serving
+from tests.service.servers import PEOPLE, SETTINGS, held_writer, serving
 
 
 def test_the_end_does_not_wait_for_a_writer_that_is_stuck(
@@ -38,13 +38,12 @@ def test_a_request_of_the_page_is_answered_before_the_end(
     """Though nobody waits for the answer."""
     monkeypatch.setattr(forget_page, "_SECONDS_TO_WAIT", 0.0)
     with serving(sqlite_place) as served, at_the_page(served) as client:
-        previewed, go_on = client.preview(PEOPLE[0]), threading.Event()
-        served.app.state.service.worker.write(lambda _: go_on.wait(60))
-        client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
-        (session,) = served.app.state.sessions._sessions.values()
-        ((_, job),) = session.jobs
-        assert job.stage == "waiting"
-        go_on.set()
+        previewed = client.preview(PEOPLE[0])
+        with held_writer(served):
+            client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
+            (session,) = served.app.state.sessions._sessions.values()
+            ((_, job),) = session.jobs
+            assert job.stage == "waiting"
     assert job.stage == "done"
     with sqlite_place.open() as vault:
         assert vault.forget(users=[PEOPLE[0]]).repeated

@@ -44,6 +44,7 @@ def test_a_request_to_another_name_is_not_answered(sqlite_place: Place) -> None:
                 assert (refused.status_code, refused.text) == (400, "Invalid host header"), name
 
 
+@pytest.mark.slow
 def test_the_command_answers_to_declared_names_only(sqlite_place: Place, tmp_path: Any) -> None:
     made = processor(tmp_path)
     domain = made.domain

@@ -74,6 +74,7 @@ def test_acknowledged_deletions_survive_a_kill(place: Place) -> None:
         assert (vault.n_records, vault.verify().problems) == (0, ())
 
 
+@pytest.mark.slow  # tests/service/test_ending.py ends one of this process
 def test_a_server_that_is_told_to_end_answers_first(sqlite_place: Place) -> None:
     token = fill(sqlite_place, log=log_of(tuple(NAMES[:50]), 2))["operator"]
     acknowledged: dict[str, int] = {}

@@ -628,6 +628,7 @@ def test_the_desk_goes_on_after_any_failure_and_counts_for_health(
         assert http.get("/health").json()["status"] == "failing"
 
 
+@pytest.mark.slow
 def test_hosts_are_called_at_the_same_time(
     sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def address_and_token(printed: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_the_demo_serves_the_flights_and_leaves_nothing(tmp_path: Path, ending: signal.Signals) -> None:
     with demo(tmp_path) as (process, printed):

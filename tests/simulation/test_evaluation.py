@@ -70,6 +70,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "_BLOCK", 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", quick_only([FIXED], [FIXED, BY_CHANCE]))
 def test_the_same_seed_gives_the_same_numbers_whatever_n_jobs(model: DataModel) -> None:
     with_mixing = METHODS | {"mixing": Mixing()}

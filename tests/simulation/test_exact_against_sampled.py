@@ -102,6 +102,7 @@ def disagreements(exact: dict[str, Evaluation], sampled: dict[str, Evaluation]) 
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", quick_only(range(4), range(N_INSTANCES)))
 def test_exact_and_sampled_agree(seed: int) -> None:
     """A comparison at 4 errors is a false alarm with probability 6·10⁻⁵, up to 7 of them in 4·10⁻⁴.

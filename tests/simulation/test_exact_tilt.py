@@ -23,6 +23,7 @@ from tests.simulation.all_data_sets import AllDataSets
 PAPER = Environment.bernoulli([0.10, 0.08, 0.06, 0.04, 0.02])
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "unlearner",
     [FrozenRollback(), Tilt(), Tilt(insurance=0), Tilt(insurance=1)],
@@ -187,6 +188,7 @@ def test_a_subclass_that_answers_in_its_own_way_is_not_evaluated_by_the_formula(
     assert evaluate(world, model, request, unlearner, budget, datasets=100).protocol == "sampled"
 
 
+@pytest.mark.slow
 def test_what_the_sum_over_two_arms_leaves_out_is_negligible(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its bound, for as many states as it takes; and a sum that leaves out nothing."""
     assert 7 * two_arms._MOST_STATES * two_arms._LEFT_OUT < 1e-8

@@ -75,6 +75,7 @@ def found_with(unlearner: Unlearner | None, **options: Any) -> Evaluation:
     return all_found({"": unlearner}, **options)[""]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "learner",
     [KLLCB(confidence=0.5), LCB(confidence=0.5), Greedy(), UCB(confidence=0.1), Shrunk(), Rarest()],

@@ -70,12 +70,13 @@ def where_it_ran(_: int) -> str:
     return str(get_worker().address)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"])
 def test_a_backend_of_this_machine_gives_the_same_bits(backend: str, serial: Evaluation) -> None:
     with backend_of_joblib(backend):
         assert_same(evaluated(2), serial)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_dask_gives_the_same_bits(serial: Evaluation, tmp_path: Path) -> None:
     cells = [
         Cell(

@@ -90,6 +90,7 @@ def test_an_exact_loss_below_rounding_is_not_0() -> None:
     assert found.suboptimality < found.interval[1] < 1e-15
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("k", "datasets"), [(597, 400), (597, 5000), (580, 400), (580, 5000)])
 def test_sampled_intervals_cover_rare_losses(k: int, datasets: int) -> None:
     """Also where most seeds see no loss: 400 data sets have less than one on average."""
@@ -110,6 +111,7 @@ def test_sampled_intervals_cover_rare_losses(k: int, datasets: int) -> None:
         assert covered(ALGORITHM_6[k], [(value - error, value + error) for value, error in pairs]) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unlearner", "learner", "shares", "k"),
     [
@@ -147,6 +149,7 @@ def test_intervals_of_drawn_counts_cover_the_truth(
         assert covered(truth.suboptimality, [given(seed=seed).interval for seed in SEEDS]) < 0.8
 
 
+@pytest.mark.slow
 def test_the_cheaper_way_is_chosen() -> None:
     """Common losses are sampled; those of one data set in millions are computed given the counts."""
     often = DistributionModel.with_coverage(1000, n_actions=5, best=0, c_star=5)
@@ -162,6 +165,7 @@ def test_the_cheaper_way_is_chosen() -> None:
     assert 0 < rare["rollback"].relative_error < 0.05
 
 
+@pytest.mark.slow
 def test_weights_correct_for_what_is_drawn_more_often() -> None:
     """Five standard errors, fixed seeds: a false alarm in 6·10⁻⁷. The planted fault: without weights."""
     model = DistributionModel(30, (0.6, 0.3, 0.1))

@@ -67,6 +67,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, stop_after: int | None = None) -> 
     return evaluated
 
 
+@pytest.mark.slow
 def test_every_value_of_every_list_is_combined_and_each_row_says_its_setting() -> None:
     found = am.sweep(
         {"none": None, "tilt": am.Tilt()},
@@ -294,6 +295,7 @@ def test_settings_that_look_the_same_are_evaluated_each() -> None:
     assert len({row["suboptimality"] for row in found.rows}) == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_rows_come_in_order_and_progress_counts_what_is_to_do(n_jobs: int) -> None:
     seen: list[tuple[int, int]] = []

@@ -27,11 +27,13 @@ def cases(registry: dict[str, Any]) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("check", cases(UNLEARNERS))
 def test_every_unlearner_keeps_the_contract(check: Any) -> None:
     check()
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("check", cases(LEARNERS))
 def test_every_learner_keeps_the_contract(check: Any) -> None:
     check()
@@ -46,6 +48,7 @@ VARIANTS = (
 )
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "check",
     [

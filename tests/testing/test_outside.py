@@ -48,6 +48,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_folder_of_ones_own_is_checked_and_simulated(folder: Path) -> None:
     """The seed is fixed; another would be further off than 4 standard errors once in 16,000 times."""
     result = run(folder, "-c", PROGRAM)
@@ -68,6 +69,7 @@ def test_the_command_line_simulates_them_by_module_and_class(folder: Path) -> No
     assert 0.01 < facts["suboptimality"] < 0.08  # 0.04 where all five arms are equally likely
 
 
+@pytest.mark.slow
 def test_a_fault_there_is_named(folder: Path) -> None:
     """The planted fault: the old decision is as likely as at twice the ε that is claimed."""
     file = folder / "my_unlearner.py"

@@ -107,6 +107,7 @@ def overlap_of_swapped_arms(n: int, c_star: float, k: int, deletion: Deletion) -
     return overlap
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("deletion", get_args(Deletion))
 def test_distribution_model_with_a_common_best_arm(form: Form, deletion: Deletion) -> None:

@@ -59,6 +59,7 @@ def suboptimality(
     ).suboptimality
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("form", get_args(Form))
 @pytest.mark.parametrize("gamma", [0.05, 0.3, 2.0])
 @pytest.mark.parametrize("variant", ["paper", "exact"])
@@ -95,6 +96,7 @@ def test_fixed_sample_model(
         assert truth <= known.value <= unknown.value + 1e-12
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["derived", "exact"])
 @pytest.mark.parametrize(("n", "c_star", "k"), [(2000, 5, 60), (600, 1.3, 80), (1500, 1.9, 30)])
 def test_distribution_model(form: Form, n: int, c_star: float, k: int) -> None:

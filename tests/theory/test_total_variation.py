@@ -151,6 +151,7 @@ def bounds_of_all_kinds() -> Iterator[Callable[..., Any]]:
         yield lambda case=case, **given: lower_distribution(**case, **given)
 
 
+@pytest.mark.slow
 def test_it_is_never_below_the_other_forms() -> None:
     """For a uniform deletion the printed value is about that deletion, for one arm it has to hold."""
     for make, (epsilon, delta) in product(bounds_of_all_kinds(), BUDGETS[::2]):
@@ -198,6 +199,7 @@ def test_no_unlearner_is_below_it(epsilon: float, delta: float) -> None:
     assert bound.value < lcb_fixed(n=550, n_best=150, m=2).value
 
 
+@pytest.mark.slow
 def test_several_arms_under_the_distribution_model() -> None:
     """Records of both arms are deleted: rollback, exactly, and tilt, within 4 SE (false alarm in 10⁻⁴)."""
     n, c_star, deletions, budget = 150, 3.0, {0: 20, 1: 40}, Budget(epsilon=1.0, delta=1e-5)

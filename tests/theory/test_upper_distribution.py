@@ -137,11 +137,13 @@ def imitation_cases(form: Form) -> Iterator[Case]:
             yield bound, truth * (1 - 1e-9), 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_lcb(form: Form) -> None:
     check(list(lcb_cases(form)), least=6, tight=1 / 5 if form == "exact" else 1 / 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["derived", "exact"])
 def test_rollback_of_several_arms(form: Form) -> None:
     check(list(rollback_cases(form)), least=4, tight=1 / 5 if form == "exact" else 1 / 8)

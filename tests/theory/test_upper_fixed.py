@@ -129,6 +129,7 @@ def test_algorithm_2_deleting_from_another_arm(form: Form, noise: bool) -> None:
     check(list(other_arm_cases(form, noise=noise)), least=30, tight=1 / 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_mixing(form: Form) -> None:
     check(list(mixing_cases(form)), least=50, tight=1 / 4)
@@ -161,6 +162,7 @@ def test_the_check_sees_a_bound_that_is_too_small(cases: Callable[[], Iterator[C
         check(smaller, least=1, tight=0)
 
 
+@pytest.mark.slow
 def test_a_third_of_the_noise_term_would_be_too_small() -> None:
     """Where noise is all that matters, σ/√(2π) is reached within a factor of three."""
     n, k = 200_000, 20_000

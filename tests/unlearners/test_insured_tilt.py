@@ -276,6 +276,7 @@ def test_the_audit_holds_where_some_contenders_are_insured() -> None:
     assert partly > 50
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("epsilon", [30.0, 700.0, 745.0, math.inf])
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 1.0])
 def test_the_audit_holds_where_the_first_pieces_are_tiny(epsilon: float, delta: float) -> None:

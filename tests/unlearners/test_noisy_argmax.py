@@ -71,6 +71,7 @@ def by_quadrature(scores: list[float], sigma: list[float]) -> list[float]:
         return answer
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("case", quick_only(QUICK, CASES))
 def test_several_noised_arms_agree_with_quadrature(case: str) -> None:
     scores, sigma = CASES[case]
@@ -198,6 +199,7 @@ def by_many_points(scores: Floats, sigma: Floats) -> Floats:
     return np.asarray(density.sum(axis=0) * (x[1] - x[0]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", quick_only([13, 60], [13, 20, 60, 300]))
 @pytest.mark.parametrize("centre_spread", [0.0, 0.02, 0.05])
 def test_many_noised_arms_agree_with_another_rule(number: int, centre_spread: float) -> None:

@@ -131,6 +131,7 @@ def shifted(rival: int, *, both: bool) -> tuple[am.ArmStatistics, am.DeletionReq
     return statistics, am.DeletionRequest.from_rewards({"A": [1] * 50, "B": [0] * 50 * both, "C": []})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("gamma", [0.5, 0.1, 0.05, 0.02, 0.01, 0.001])
 @pytest.mark.parametrize("both", [False, True], ids=["one arm", "two arms"])
 def test_the_audit_confirms_gaussian_noise_at_every_epsilon(gamma: float, both: bool) -> None:
@@ -139,6 +140,7 @@ def test_the_audit_confirms_gaussian_noise_at_every_epsilon(gamma: float, both: 
     assert improbable or gamma >= 0.1  # the release serves A, and the reference hardly ever does
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("gamma", [0.01, 0.002])
 @pytest.mark.parametrize(
     "unlearner", [am.Adaptive(), am.StrictAdaptive(), am.MultiSource(), am.Mixing()], ids=lambda one: one.name

@@ -131,6 +131,7 @@ def agrees(q: Floats, frequency: Floats, draws: int = DRAWS) -> bool:
     return bool((np.abs(q - frequency) <= 5 * np.sqrt(q * (1 - q) / draws) + 4.2 / draws).all())
 
 
+@pytest.mark.sampled(5)
 @each_quickly
 @pytest.mark.parametrize("case", ONE_TOUCHED)
 def test_for_one_arm_it_is_the_distribution_of_its_model(case: str, name: str, learner: str) -> None:

@@ -177,6 +177,7 @@ def suboptimality_is(
 PAPER_GAUSSIAN = Gaussian(sensitivity="paper")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("unlearner", "anchor", "nothing_deleted"),
     [

@@ -217,6 +217,7 @@ def instances_of(name: str) -> list[Instance]:
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", quick_only(QUICK, ALGORITHMS))
 def test_release_and_reference_are_those_of_the_pseudo_code(name: str) -> None:
     algorithm, _, share = ALGORITHMS[name]

@@ -77,6 +77,7 @@ def audited(stream: Stream, unlearner: Unlearner, lived: list[Month]) -> list[tu
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("unlearner", "learner", "penalty"),
     [

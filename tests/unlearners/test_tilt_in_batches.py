@@ -40,6 +40,7 @@ def deviations(
     return np.asarray(np.abs(together - np.stack(alone)).max(axis=-1))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("insurance", [0.0, 0.02])
 @pytest.mark.parametrize("budget", [(1.0, 1e-5), (1.0, 0.01), (0.01, 0.2), (3.0, 1e-5), (20.0, 0.0)])
 @pytest.mark.parametrize("arms", [(2, 2), (3, 2), (4, 3)], ids=["both", "two of three", "three of four"])
@@ -52,6 +53,7 @@ def test_references_computed_together_are_those_computed_alone(
     assert deviations(tilt, LCB(confidence=CONFIDENCE), budget_, data).max() < 1e-13
 
 
+@pytest.mark.slow
 def test_so_are_those_of_kl_lcb() -> None:
     data = random_data(120, 3, 2, seed=1)
     learner, budget = KLLCB(confidence=CONFIDENCE), Budget(epsilon=1.0, delta=0.01)

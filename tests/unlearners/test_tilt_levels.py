@@ -80,6 +80,7 @@ SHARED = Budget(epsilon=0.2, delta=1e-5)
 """So small that what is left of π(D) can be shared among the others in more ways than one."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("budget", quick_only([SHARED], [SHARED, *BUDGETS]), ids=repr)
 @pytest.mark.parametrize("unlearner", quick_only([Tilt(), Tilt(assumed_share=0.3)], TILTS))
 def test_its_level_holds_with_three_arms(unlearner: Unlearner, budget: Budget) -> None:

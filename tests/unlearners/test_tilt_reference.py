@@ -63,6 +63,7 @@ def falls_short(q: Floats, r: Floats, budget: Budget) -> float:
     return by_linear_program(q, budget.epsilon, budget.delta) - value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", quick_only([0], range(4)))
 def test_the_greedy_fill_is_the_optimum_of_the_linear_program(seed: int) -> None:
     """1000 instances over the four seeds. Equal means both ways: above the optimum r would be infeasible."""
@@ -116,6 +117,7 @@ def test_renaming_the_arms_renames_the_reference() -> None:
         np.testing.assert_allclose(best_reference(q[order], budget), expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_many_data_sets_at_once_are_filled_as_one_by_one(seed: int) -> None:
     """Many are filled without sorting the pieces; ties, sure arms and insured ones are among them."""

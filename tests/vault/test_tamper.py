@@ -100,6 +100,7 @@ def vault(place: Place) -> Iterator[Vault]:
         assert vault.verify().holds  # all has been put right again: it was the change that was found
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("table", "column", "where", "said"),

@@ -220,6 +220,7 @@ def test_what_is_refused(run: Any, arguments: tuple[str, ...], message: str) -> 
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "options", [(), ("--assumed-share", "0.5", "--over", "all")], ids=["shape", "retained"]
 )

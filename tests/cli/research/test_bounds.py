@@ -3,6 +3,8 @@
 import json
 from typing import Any, get_args
 
+import pytest
+
 from armnesia import Budget
 from armnesia.theory import LowerForm, Setting
 from armnesia.theory import bounds as all_bounds
@@ -32,6 +34,7 @@ def test_bounds_say_what_is_missing(run: Any) -> None:
     assert any(not condition["holds"] for bound in shown for condition in bound["conditions"])
 
 
+@pytest.mark.slow
 def test_bounds_of_several_arms_under_the_distribution_model(run: Any) -> None:
     """With every form; an unknown one, or two arms of which one is not there, is refused in one sentence."""
     options = ("research", "bounds", "--model", "distribution", "--n", 3000, "--c-star", 3, "--epsilon", 3)

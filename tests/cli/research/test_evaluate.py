@@ -81,6 +81,7 @@ def test_an_assumed_share_alone_has_its_default_predictive(run: Any) -> None:
     assert by_default == by_counts != flat
 
 
+@pytest.mark.slow
 def test_evaluate_in_the_distribution_model_has_an_error(run: Any) -> None:
     arguments = "research", "evaluate", "--model", "distribution", "--n", 1000, "--datasets", 2000
     result = run(*arguments, "--json").json

@@ -104,6 +104,7 @@ def test_a_write_ahead_log_is_emptied_when_nobody_reads_it(
 # PostgreSQL
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("type_", "people", "chosen"),
     [

@@ -1,6 +1,7 @@
 """A browser without scripts: it keeps cookies, reads forms, and sends them."""
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,10 +38,14 @@ class PageClient:
     def confirm(self, previewed: httpx.Response) -> httpx.Response:
         """Confirm, and wait until that is done."""
         answer = self.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
-        for _ in range(100):
-            if "<progress" not in answer.text:
-                break
-            answer = self.get(answer.url.path)
+        return self.once_done(answer.url.path) if "<progress" in answer.text else answer
+
+    def once_done(self, path: str, **options: Any) -> httpx.Response:
+        """What a request shows when it is done."""
+        until = time.monotonic() + 60
+        while "<progress" in (answer := self.get(path, **options)).text:
+            assert time.monotonic() < until, "the request is still being answered"
+            time.sleep(0.01)
         return answer
 
 

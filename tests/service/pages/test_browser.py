@@ -91,6 +91,7 @@ def served_arms(watched: Watched) -> list[str]:
     return [str(each) for each in watched.page.locator("td .arm").all_inner_texts()]
 
 
+@pytest.mark.slow
 def test_a_person_is_forgotten(watched: Watched, tmp_path: Path) -> None:
     """Sign in, preview, confirm, certificate; the decisions change, and the certificate is verified."""
     page = watched.page

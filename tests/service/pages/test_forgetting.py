@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import threading
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Certificate, Configuration, Policy, UserType
 from tests.databases import Place
 from tests.service.pages.clients import PageClient, at_the_page, prepared_in
-from tests.service.servers import PEOPLE, Served, log_of, serving
+from tests.service.servers import PEOPLE, Served, held_writer, log_of, serving
 
 ANY_METHOD = Policy(2.0, 1e-3, tuple(Level))
 BY_PAGE = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT, policy=ANY_METHOD)
@@ -318,17 +317,15 @@ def test_progress_is_shown_until_it_is_done(
 ) -> None:
     monkeypatch.setattr(forget_page, "_SECONDS_TO_WAIT", 0.0)
     previewed = client.preview(*PEOPLE[:3])
-    seen = threading.Event()
-    served.app.state.service.worker.write(lambda _: seen.wait(30))  # the request waits behind this
-    answer = client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
-    assert "<progress" in answer.text
-    seen.set()
-    assert f'hx-get="{answer.url.path}"' in answer.text
-    for _ in range(200):
+    with held_writer(served):
+        answer = client.post("/page/forget/confirm", {"prepared": prepared_in(previewed)})
+        assert "<progress" in answer.text
         part = client.get(answer.url.path, headers={"HX-Request": "true"})
         assert "<html" not in part.text
-        if "<progress" not in part.text:
-            break
+        assert "<progress" in part.text
+    assert f'hx-get="{answer.url.path}"' in answer.text
+    part = client.once_done(answer.url.path, headers={"HX-Request": "true"})
+    assert "<html" not in part.text
     assert "12 records deleted." in part.text
 
 

@@ -133,6 +133,7 @@ def after(done: tuple[int, ...]) -> tuple[int, ...]:
     return rows, 0, already + added + replaced, suppressed, 0
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(history=HISTORIES)
 def test_a_dry_run_says_what_the_ingest_does(history: History) -> None:

@@ -74,6 +74,7 @@ def test_single_rows_are_forgotten_by_their_ids(vault: Vault) -> None:
     assert vault.verify().holds
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "rows",
     [

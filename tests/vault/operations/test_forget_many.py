@@ -103,6 +103,7 @@ CONFIGURATIONS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", CONFIGURATIONS)
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(batches=st.lists(st.lists(requests, max_size=5), min_size=1, max_size=2))

@@ -280,6 +280,7 @@ def test_a_full_disk_leaves_what_was_there(sqlite_place: Place, limit: Any) -> N
         assert vault.ingest(bigger_log(20_000), user="who", id="id").added == 20_000
 
 
+@pytest.mark.slow
 def test_a_forget_on_a_full_disk_is_done_or_not_done(sqlite_place: Place) -> None:
     """However much room is left: refused as a whole, or done as a whole."""
     seen = set()

@@ -121,6 +121,7 @@ def test_arms_released_under_an_earlier_policy_are_decided_again(place: Place) -
         assert vault.verify().problems == ()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_after_any_history_rollback_leaves_what_a_learner_decides_that_saw_the_other_rows_only(
     sqlite_place: Place, seed: int

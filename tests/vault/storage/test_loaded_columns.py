@@ -75,6 +75,7 @@ INDEXES = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_a_first_load_leaves_the_indexes(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
