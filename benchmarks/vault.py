@@ -44,7 +44,15 @@ from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database
 from armnesia.vault.storage.opening import open_database
-from armnesia.vault.storage.schema import RecordLayout
+from armnesia.vault.storage.schema import (
+    TABLES,
+    DecisionRow,
+    EntryRow,
+    PeopleRow,
+    RecordRow,
+    SuppressedRow,
+    VaultRow,
+)
 
 ACTIONS = ("A", "B", "C", "D", "E")
 IN_A_ROW = 25
@@ -96,8 +104,8 @@ class BareSql:
         self.database = database
         self.owner_digests = vault.all_keys.owner_digests
         with vault.database.reading() as session:
-            (self.entry,) = session.query("SELECT * FROM entry ORDER BY number DESC LIMIT 1")
-            (self.people,) = session.query("SELECT * FROM people ORDER BY number DESC LIMIT 1")
+            self.entry = tables.read(session, EntryRow)[-1]
+            self.people = tables.read(session, PeopleRow)[-1]
         self.number = self.entry[0]
 
     def forget(self, user: str) -> None:
@@ -108,19 +116,16 @@ class BareSql:
         self.number += 1
         owner = self.owner_digests([user])[0]
         with self.database.writing() as session:
-            (state,) = tables.read_vault(session)
-            (decision,) = tables.stream_decisions(session)
-            tables.read_suppressed(session, [owner])
-            tables.delete_records(session, MANAGED_LAYOUT, "owner", [owner])
+            (state,) = tables.read(session, VaultRow)
+            (decision,) = tables.read(session, DecisionRow)
+            tables.read(session, SuppressedRow, digest=[owner])
+            tables.delete(session, RecordRow, owner=[owner])
             statements = [
-                (
-                    "INSERT INTO entry (number, kind, envelope, leaf) VALUES (?, ?, ?, ?)",
-                    (self.number, *self.entry[1:]),
-                ),
-                tables.insert_people((self.number, *self.people[1:])),
-                tables.put_suppressed((owner, "user", self.number, None)),
-                tables.put_decision(decision._replace(served_by=secrets.token_hex(4))),
-                tables.update_vault(state._replace(seal=secrets.token_bytes(len(state.seal)))),
+                tables.insert(self.entry._replace(number=self.number)),
+                tables.insert(self.people._replace(number=self.number)),
+                tables.put(SuppressedRow(owner, "user", self.number, None)),
+                tables.put(decision._replace(served_by=secrets.token_hex(4))),
+                tables.put(state._replace(seal=secrets.token_bytes(len(state.seal)))),
             ]
             session.execute_together(statements)
 
@@ -134,7 +139,7 @@ def copied(vault: Vault, name: str, url: str) -> Database:
     address, schema = without_schema(url)
     with closing(psycopg.connect(address, autocommit=True)) as connection:
         connection.execute(f"CREATE SCHEMA {schema}_copy")
-        for table in MANAGED_LAYOUT.tables:
+        for table in TABLES.values():
             target, source = f"{schema}_copy.{table.name}", f"{schema}.{table.name}"
             connection.execute(f"CREATE TABLE {target} (LIKE {source} INCLUDING ALL)")
             connection.execute(f"INSERT INTO {target} SELECT * FROM {source}")
@@ -165,7 +170,6 @@ COLUMNAR = {"the person filtered out": recounted, "the file written anew": rewri
 
 
 APPENDED = 100_000
-MANAGED_LAYOUT = RecordLayout(holds_rows=True, keyed=False)
 BARE_TABLES = (
     "CREATE TABLE {0}record (identity {1} NOT NULL PRIMARY KEY, owner {1}, arm INTEGER NOT NULL,"
     " units BIGINT NOT NULL)",

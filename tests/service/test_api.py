@@ -11,6 +11,7 @@ import pytest
 from armnesia.service import ServiceError
 from armnesia.vault import Certificate, Configuration, UserType
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import DecisionRow
 from tests.databases import Place
 from tests.service.pages.clients import at_the_page
 from tests.service.servers import PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
@@ -182,18 +183,18 @@ def test_a_page_of_decisions_reads_no_others(sqlite_place: Place, monkeypatch: p
     names = [f"user {number}" for number in range(300)]
     log: dict[str, list[Any]] = {"action": ["A"] * 300, "reward": [1] * 300}
     log |= {"user": names, "page": names, "id": names}
-    read, rows = tables.read_decisions, list[int]()
+    read, rows = tables.read, list[int]()
 
     def fail(*_: Any) -> Any:
         raise AssertionError("all were read")
 
-    def count(session: Any, numbers: Any) -> Any:
-        rows.extend(numbers)
-        return read(session, numbers)
+    def count(session: Any, kind: Any, **where: Any) -> Any:
+        rows.extend(where.get("number", ()) if kind is DecisionRow else ())
+        return read(session, kind, **where)
 
     with serving(sqlite_place, MANY, log=log) as served, served.http("reader") as http:
-        monkeypatch.setattr(tables, "stream_decisions", fail)
-        monkeypatch.setattr(tables, "read_decisions", count)
+        monkeypatch.setattr(tables, "stream", fail)
+        monkeypatch.setattr(tables, "read", count)
         found = http.get("/v1/decisions", params={"after": 3, "limit": 7}).json()
         assert (found["total"], found["next"], rows) == (300, 10, list(range(4, 11)))
         assert [each["key"]["page"] for each in found["decisions"]] == names[3:10]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from armnesia.vault import Configuration, Forgotten, Ingested, SourceErasures, UserType, Vault
-from armnesia.vault.storage.schema import COLUMNS
+from armnesia.vault.state.check_sums import CheckSums
 from tests.databases import Place
 from tests.promises.driver import Row
 from tests.promises.lakes import Lake
@@ -55,7 +55,7 @@ def erased_for(vault: Vault, person: str) -> list[str]:
 
 def stored(vault: Vault) -> dict[str, list[Any]]:
     """All that a vault has in its tables."""
-    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in COLUMNS}
+    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in CheckSums._fields}
 
 
 def forget_and_erase(

@@ -105,10 +105,8 @@ def journal_of(place: Place) -> Path:
 
 
 def dumped(vault: Vault) -> dict[str, list[tuple[Any, ...]]]:
-    """All tables, each in an order of its own; an external vault has none of rows."""
-    holds_rows = vault.records.layout.holds_rows
-    names = [name for name in TABLES if holds_rows or name != "record"]
-    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in names}
+    """All tables, each in an order of its own."""
+    return {table: sorted(values(vault, f"SELECT * FROM {table}"), key=repr) for table in TABLES}
 
 
 def empty_tree(place: Place, name: str) -> None:

@@ -16,8 +16,9 @@ from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Frontier
 from armnesia.vault.state.connection import envelope_of, line_after
-from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.state.transaction import Transaction, entry_row
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import EntryRow
 from tests.databases import Place
 from tests.vault.raw_vaults import (
     LOG,
@@ -44,7 +45,7 @@ KEYS = {
     "people": "number",
     "record": "identity",
     "decision": "number",
-    "vault": "one",
+    "vault": "id",
 }
 WORDS = {"suppressed": "suppression list", "people": "commitments", "record": "records"}
 ROW = "arm = 0 AND units = 500000000"
@@ -52,7 +53,7 @@ CELLS = [
     *(("entry", column, "number = 2", "ledger: entry") for column in ("number", "kind", "envelope", "leaf")),
     *(("decision", column, "number = 1", "") for column in ("number", "key", "statistics")),
     *(("decision", column, "number = 1", "decisions:") for column in ("served", "served_by")),
-    *(("vault", column, "one = 1", "") for column in STATE),
+    *(("vault", column, "commits > 0", "") for column in STATE),
     *(("suppressed", column, "kind = 'user'", "suppression list:") for column in ("digest", "kind", "since")),
     *(("people", column, "number = 2", "commitments:") for column in ("number", "leaves", "said")),
     ("people", "case_digest", "number = 2", "commitments:"),
@@ -251,11 +252,11 @@ def rewritten(vault: Vault) -> None:
         transaction = Transaction(session, connection.all_keys, connection._state(session))
         seed = transaction.keyring.signing_keys[-1]
         frontier = Frontier()
-        for number, _, text, _ in list(tables.stream_entries(session)):
+        for number, _, text, _ in list(tables.stream(session, EntryRow)):
             entry = Entry.of(envelope_of(text))
             envelope = replace(entry, time="2031" + entry.time[4:]).signed(seed)
             session.execute("DELETE FROM entry WHERE number = ?", number)
-            session.execute_together([tables.insert_entry(entry, envelope)])
+            session.execute_together([tables.insert(entry_row(entry, envelope))])
             frontier = frontier.append(envelope.leaf)
         transaction.state = replace(transaction.state, frontier=frontier)
         transaction.store(transaction.state)

@@ -214,7 +214,7 @@ class Vault(VaultConnection):
     @property
     def has_key_columns(self) -> bool:
         """Whether rows belong to decisions by their keys: the vault was created with `by`."""
-        return self.records.layout.keyed
+        return bool(self.configuration.by)
 
     @property
     def may_have_ids(self) -> bool:

@@ -12,6 +12,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, UserType, Vault
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import RecordRow
 from tests.databases import Place
 from tests.vault.raw_vaults import Snapshot, arms_in, values
 
@@ -130,19 +131,16 @@ def test_the_decision_is_made_again_as_by_an_ingest_of_the_right_rows(
 def test_a_chunk_reads_the_records_with_its_ids_once(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    really, asked = tables.read, list[Any]()
 
-    def noted(name: str, really: Any) -> Any:
-        def read(*given: Any) -> Any:
-            asked.append(name)
-            return really(*given)
-
-        return read
+    def read(session: Any, rows: Any, **where: Any) -> Any:
+        asked.append(rows)
+        return really(session, rows, **where)
 
     with filled(sqlite_place) as vault:
-        monkeypatch.setattr(tables, "read_records_of", noted("read_records_of", tables.read_records_of))
+        monkeypatch.setattr(tables, "read", read)
         assert correct(vault, CORRECTED, dry_run=True).replaced == 12
-    assert asked == ["read_records_of"]
+    assert asked.count(RecordRow) == 1
 
 
 def test_the_counts_of_a_frozen_penalty_do_not_count_a_correction(sqlite_place: Place) -> None:

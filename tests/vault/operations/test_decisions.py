@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -369,19 +368,21 @@ def test_a_request_reads_and_writes_the_touched_decisions_only(
         assert (vault.status().decisions or 0) > 800
         read: list[int] = []
         written: list[int] = []
-        read_decisions, put_decision = tables.read_decisions, tables.put_decision
+        really_read, really_put = tables.read, tables.put
 
-        def reading(session: Session, numbers: Sequence[int]) -> list[DecisionRow]:
-            read.extend(numbers)
-            return read_decisions(session, numbers)
+        def reading(session: Session, rows: Any, **where: Any) -> list[Any]:
+            if rows is DecisionRow:
+                assert where  # nobody reads them all
+                read.extend(where.get("number", ()))
+            return really_read(session, rows, **where)
 
-        def putting(row: DecisionRow) -> Statement:
-            written.append(row.number)
-            return put_decision(row)
+        def putting(row: Any) -> Statement:
+            written.extend([row.number] if isinstance(row, DecisionRow) else [])
+            return really_put(row)
 
-        monkeypatch.setattr(tables, "read_decisions", reading)
-        monkeypatch.setattr(tables, "put_decision", putting)
-        monkeypatch.setattr(tables, "stream_decisions", None)  # nobody reads them all
+        monkeypatch.setattr(tables, "read", reading)
+        monkeypatch.setattr(tables, "put", putting)
+        monkeypatch.setattr(tables, "stream", None)
         done = vault.forget(records=["r1", "r2", "r3"])
         assert done.decisions is not None
         assert set(read) == set(written)

@@ -18,15 +18,15 @@ from armnesia.vault.storage.digest_arrays import (
     packed,
     xor_of,
 )
-from armnesia.vault.storage.schema import RecordLayout
+from armnesia.vault.storage.schema import RecordRow
 from tests.databases import fresh_place
 
 LARGEST, LARGEST_ARM = 2**63 - 1, 2**31 - 1
 ROWS = [
-    (b"a" * 16, b"o" * 16, 0, 0),
-    (b"\0" * 15 + b"b", None, 7, 1_000_000_000),
-    (b"c" + b"\0" * 15, b"\0" * 15 + b"o", LARGEST_ARM, LARGEST),
-    (b"'\"\\,\n\t\r;" * 2, b"\xff" * 16, -LARGEST_ARM - 1, -LARGEST - 1),
+    (b"a" * 16, b"o" * 16, 0, 0, 1),
+    (b"\0" * 15 + b"b", None, 7, 1_000_000_000, 2),
+    (b"c" + b"\0" * 15, b"\0" * 15 + b"o", LARGEST_ARM, LARGEST, LARGEST_ARM),
+    (b"'\"\\,\n\t\r;" * 2, b"\xff" * 16, -LARGEST_ARM - 1, -LARGEST - 1, 3),
 ]
 DIGESTS = st.lists(st.binary(min_size=16, max_size=16) | st.sampled_from([b"a" * 16, b"a" * 8 + b"b" * 8]))
 
@@ -35,23 +35,23 @@ DIGESTS = st.lists(st.binary(min_size=16, max_size=16) | st.sampled_from([b"a" *
 @pytest.mark.parametrize("is_first_load", [True, False], ids=["first", "appended"])
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_columns_are_stored_as_rows(
-    database: str, is_first_load: bool, rows: list[tuple[bytes, bytes | None, int, int]], tmp_path: Path
+    database: str, is_first_load: bool, rows: list[tuple[bytes, bytes | None, int, int, int]], tmp_path: Path
 ) -> None:
     columns = {
         "identity": packed([row[0] for row in rows]),
         "owner": packed([row[1] or NO_DIGEST for row in rows]),
         "arm": np.array([row[2] for row in rows], np.int32),
         "units": np.array([row[3] for row in rows], np.int64),
+        "decision": np.array([row[4] for row in rows], np.int32),
     }
     with (
         fresh_place(database, tmp_path).create(Configuration(actions=("A", "B"))) as vault,
         vault.database.writing() as session,
     ):
         tables.insert_records(session, columns, is_first_load=is_first_load)
-        asked = packed([b"z" * 16, *(row[0] for row in rows)])
-        found = tables.read_records_of(session, RecordLayout(holds_rows=True, keyed=False), asked)
-        assert tables.has_records(session) is bool(rows)
-        assert sorted(found) == sorted(rows)
+        found = tables.read(session, RecordRow, identity=[b"z" * 16, *(row[0] for row in rows)])
+        assert tables.exists(session, RecordRow, after=b"") is bool(rows)
+        assert sorted(map(tuple, found)) == sorted(rows)
         session.execute("DELETE FROM record")
 
 

@@ -293,7 +293,7 @@ def test_a_statement_that_fails_is_noticed_before_the_next_one_or_the_commit(
     """Statements are sent together, and nothing is committed if one of them fails."""
     with filled(postgres_place) as vault:
         database = vault.database
-        statements = [("DELETE FROM entry", ()), ("INSERT INTO vault (one) VALUES (NULL)", ())]
+        statements = [("DELETE FROM entry", ()), ("INSERT INTO vault (id) VALUES (NULL)", ())]
 
         def store() -> None:
             with database.writing() as session:

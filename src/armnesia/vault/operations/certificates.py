@@ -18,6 +18,7 @@ from armnesia.vault.state.certificates import Certificates
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.suppression import History
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import PeopleRow
 
 
 def certificate_of_name(
@@ -66,7 +67,8 @@ def certificates_of_each(
 def entries_of_case(connection: VaultConnection, case: str) -> list[int]:
     """The entries of the requests with this case."""
     with connection.reading() as transaction:
-        return tables.entries_of_case(transaction.session, transaction.keyring.digest(b"case", case))
+        digest = transaction.keyring.digest(b"case", case)
+        return [row.number for row in tables.read(transaction.session, PeopleRow, case_digest=digest)]
 
 
 def save_certificates(

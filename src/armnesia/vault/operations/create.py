@@ -23,8 +23,9 @@ from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Row
+from armnesia.vault.storage.database import Database
 from armnesia.vault.storage.opening import open_database
+from armnesia.vault.storage.schema import SuppressedRow
 
 Place: TypeAlias = tuple[Database, Keyring, Path, Journal, Records, Witness]
 """What a connection to a vault is made of."""
@@ -62,7 +63,7 @@ def create_vault(
         declared = declared_keys(configuration, decisions)
         configuration = configuration.with_declared_decisions(len(declared))
     path, vault = keys_path_of(url, keys), str(uuid.UUID(bytes=secret_bytes(16), version=4))
-    keyring, suppressed = Keyring.create(vault), list[Row]()
+    keyring, suppressed = Keyring.create(vault), list[SuppressedRow]()
     if forgotten_from is not None:
         forgotten = _Forgotten.read(Path(forgotten_from))
         configuration = forgotten.named_as_there(configuration)
@@ -75,7 +76,7 @@ def _create(
     path: Path,
     configuration: Configuration,
     keyring: Keyring,
-    suppressed: list[Row],
+    suppressed: list[SuppressedRow],
     declared: list[tuple[str, ...]],
     *,
     timeout: float,
@@ -83,7 +84,7 @@ def _create(
     """Create a vault with this suppression list and these decisions."""
     journal = journal_of(path)
     _refuse_existing(url, path, journal, timeout=timeout)
-    records = records_of(configuration.mode, keyed=bool(configuration.by))
+    records = records_of(configuration.mode)
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undo:
         undo.callback(database.discard)
@@ -92,9 +93,9 @@ def _create(
         keyring.save(path)
         undo.callback(path.unlink)
         with database.writing() as session:
-            tables.create_tables(session, records.layout)
+            tables.create_tables(session)
             state = State(vault=keyring.vault, configuration=configuration)
-            transaction = Transaction(session, keyring, state, is_new=True)
+            transaction = Transaction(session, keyring, state)
             transaction.append("init", configuration=configuration, digest_key=keyring.digest_check)
             check_sums = transaction.put_suppressed([], suppressed, state.check_sums)
             new = decided(empty_decisions(state, dict(enumerate(declared, FIRST))), configuration)
@@ -116,7 +117,7 @@ class _Forgotten:
 
     keyring: Keyring
     user_type: UserType | None
-    rows: list[Row]
+    rows: list[SuppressedRow]
 
     @classmethod
     def read(cls, path: Path) -> "_Forgotten":
@@ -132,7 +133,11 @@ class _Forgotten:
         keyring, replayed = Keyring.read(keys), Replayed.of_journal(journal.lines(), vault)
         refuse_first(replayed.problems, "the journal cannot be used: {}")
         refuse_first(replayed.key_problems(keyring), "the journal cannot be used: {}")
-        rows = [(own, kind, 1, None) for own, kind, _, ended in replayed.suppressed.values() if ended is None]
+        rows = [
+            SuppressedRow(own, kind, 1, None)
+            for own, kind, _, ended in replayed.suppressed.values()
+            if ended is None
+        ]
         return cls(keyring, replayed.configuration.user_type, rows)
 
     def named_as_there(self, configuration: Configuration) -> Configuration:

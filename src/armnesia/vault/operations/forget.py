@@ -41,6 +41,7 @@ from armnesia.vault.state.request_options import ForgetRequest, ResolvedRequest,
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import History
 from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.storage.schema import PeopleRow
 
 
 def forget(
@@ -244,7 +245,7 @@ def _store(
     people = People.of(keyring, number, mentions)
     transaction.append("forget", people=people.root, **facts)
     check_sums = outcome.state.check_sums.update(keyring, "record", deleted.rows)
-    row = (
+    row = PeopleRow(
         number,
         b"".join(people.leaves),
         keyring.encrypted(said, f"said of {number}") if any(said.values()) else None,

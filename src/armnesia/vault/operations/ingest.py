@@ -42,7 +42,7 @@ from armnesia.vault.state.source_columns import (
     with_user_type,
 )
 from armnesia.vault.state.source_remarks import SourceRemarks
-from armnesia.vault.storage import tables
+from armnesia.vault.state.suppression import any_suppressed
 from armnesia.vault.storage.database import Session
 
 UserColumn: TypeAlias = Literal["named", "none", "unstated"]
@@ -82,7 +82,7 @@ def _opened(
     given = {role: name for role, name in named.items() if name not in (None, IF_PRESENT)}
     if named["user"] is None:
         given["user"] = None
-    whole_rows = connection.records.layout.holds_rows
+    whole_rows = connection.records.holds_rows
     return open_source(source, **{**saved, **given}, table=table, where=where, whole_rows=whole_rows)
 
 
@@ -163,7 +163,7 @@ def _ingest(
         if not other_columns:
             refuse_other_columns(session, source)
         # An external vault knows the rows of a source by where they are.
-        if not other_ids and connection.records.layout.holds_rows:
+        if not other_ids and connection.records.holds_rows:
             refuse_other_ids(session, source)
 
     with connection.reading() as transaction:
@@ -177,14 +177,13 @@ def _ingest(
     remarks = SourceRemarks(state, source)
     with ExitStack() as stack:
         stack.enter_context(_saying_remedy())
-        if connection.records.layout.holds_rows:
+        if connection.records.holds_rows:
             reading = stack.enter_context(source.reading())
             actions = _checked(source, reading, configuration)
             transaction = stack.enter_context(connection.reading() if dry_run else connection.writing())
             check(transaction.session)  # others may have written
             loader = RecordLoader(
                 transaction,
-                connection.records.layout,
                 source,
                 actions,
                 user_type,
@@ -322,7 +321,7 @@ def _saying_remedy() -> Iterator[None]:
 
 
 def _warn_of_forgotten_records(session: Session, source: Source) -> None:
-    if source.columns.id is None and tables.suppresses_any(session, "record"):
+    if source.columns.id is None and any_suppressed(session, "record"):
         warnings.warn(
             "single records were forgotten here: without the id column they are not recognised, and come in"
             " again if this source has them",
@@ -340,7 +339,7 @@ def _refuse_unknown_users(session: Session, source: Source, users: UserColumn) -
     if users == "none" or (users == "named" and column is not None):
         return
     if column is not None and (
-        [column] == known_columns(session, "user") or not tables.suppresses_any(session, "user")
+        [column] == known_columns(session, "user") or not any_suppressed(session, "user")
     ):
         return
     with source.connection() as connection:

@@ -6,12 +6,13 @@ from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.results import LedgerCheck, LedgerEntries
 from armnesia.vault.state.connection import VaultConnection, envelope_of, signed_checkpoint
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import EntryRow
 
 
 def read_ledger(connection: VaultConnection, *, after: int = 0, most: int | None = None) -> LedgerEntries:
     """The entries of the ledger after one of them, in one transaction."""
     with connection.reading() as transaction:
-        rows = tables.stream_entries(transaction.session, after, most)
+        rows = tables.stream(transaction.session, EntryRow, after=after, most=most)
         entries = tuple(Entry.of(envelope_of(text)) for _, _, text, _ in rows)
         return LedgerEntries(entries, transaction.state.head)
 

@@ -27,9 +27,10 @@ from armnesia.vault.state.moved_sources import move_sources
 from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import State, read_row, state_of
 from armnesia.vault.state.suppression import KINDS, Suppressed
-from armnesia.vault.state.transaction import Transaction, people_row
+from armnesia.vault.state.transaction import Transaction, entry_row, people_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import DecisionRow, EntryRow, PeopleRow, SuppressedRow, TokenRow
 
 _TABLES = ("record", "source", "decision", "subject_request", "token")
 """The tables that the journal does not have."""
@@ -61,7 +62,7 @@ def restore(
         raise VaultError(f"{ahead}; nothing was changed")
     with connection.database.writing() as session:
         if as_it_is:
-            tables.rebuild_indexes(session, connection.records.layout)
+            tables.rebuild_indexes(session)
         before = _state_of_copy(session, connection)
         n_own = _refuse_other_ledger(session, known, before)
         keyring = connection.all_keys.at(len(known.keys))
@@ -81,7 +82,7 @@ def restore(
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
         if before is None or scan.check_sums.token != before.check_sums.token:
-            tables.replace_table(session, "token", ())  # nobody knows which of them are good
+            tables.replace_all(session, TokenRow)  # nobody knows which of them are good
         lost = _bring_forward(session, source, known, n_own)
         facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": intact}
         facts |= move_sources(connection, session, known.configuration, moved, without, known.dropped)
@@ -100,7 +101,7 @@ def restore(
         corrections_lost=lost,
         rows_deleted=len(scan.forgotten),
         as_it_was=intact,
-        recounted=not connection.records.layout.holds_rows,
+        recounted=not connection.records.holds_rows,
     )
 
 
@@ -138,7 +139,7 @@ def _refuse_other_ledger(session: Session, known: Replayed, before: State | None
     The sealed state says which ledger it is; without it, the entries themselves do.
     """
     if before is None:
-        leaves = [_leaf_of(text) for _, _, text, _ in tables.stream_entries(session)]
+        leaves = [_leaf_of(text) for _, _, text, _ in tables.stream(session, EntryRow)]
         size, fits = len(leaves), leaves == known.leaves[: len(leaves)]
     else:
         size, fits = before.head.size, Tree(known.leaves[: before.head.size]).root == before.head.root
@@ -171,16 +172,16 @@ def _suppressed_since(known: Replayed, n_own: int) -> Suppressed:
 def _bring_forward(session: Session, source: Journal, known: Replayed, n_own: int) -> int:
     """Put entries and lists of the journal into the tables; how many corrections the copy lacks."""
     lost = 0
-    tables.replace_table(session, "people", ())
-    tables.delete_entries(session)
+    tables.replace_all(session, PeopleRow)
+    tables.replace_all(session, EntryRow)
     for line in source.lines():
-        session.execute_together([tables.insert_people(people_row(each)) for each in line.people])
+        session.execute_together([tables.insert(people_row(each)) for each in line.people])
         for place, envelope in enumerate(line.entries, line.size - len(line.entries) + 1):
             entry = Entry.of(envelope)
-            session.execute_together([tables.insert_entry(entry, envelope)])
+            session.execute_together([tables.insert(entry_row(entry, envelope))])
             if place > n_own and entry.kind == "correct":
                 lost += entry.facts.get("replaced", 0)
-    tables.replace_table(session, "suppressed", known.suppressed.values())
+    tables.replace_all(session, SuppressedRow, known.suppressed.values())
     revoke_tokens(session, [token for number, token in known.revoked.items() if number > n_own])
     return lost
 
@@ -207,7 +208,7 @@ def _decisions(
     Unless their statistics were `counted` by armnesia, only their numbers and keys are believed, if any.
     """
     by = known.configuration.by
-    rows = list(tables.stream_decisions(session)) if by or counted else []
+    rows = tables.read(session, DecisionRow) if by or counted else []
     if not counted:
         nothing = ArmSums.empty(0, known.configuration.penalty).text
         rows = [row._replace(statistics=nothing, served=None, served_by=DEFAULT) for row in rows]
@@ -233,10 +234,9 @@ def _store(
 ) -> None:
     """Store the state with these decisions, and with the check-sums of all tables as they are now."""
     session = transaction.session
-    tables.delete_decisions(session)
-    session.execute_together([tables.put_decision(each.row) for each in decisions])
+    tables.replace_all(session, DecisionRow, [each.row for each in decisions])
     state = transaction.state.changed(n_decisions=len(decisions))
-    check_sums = compute_check_sums(session, transaction.keyring, connection.records.layout)
+    check_sums = compute_check_sums(session, transaction.keyring)
     transaction.store(state, check_sums=check_sums)
 
 

@@ -15,6 +15,7 @@ from armnesia.vault.state.decisions import DEFAULT, VaultDecision, key_dict, sta
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import EntryRow, SuppressedRow
 
 
 def status_of(
@@ -29,8 +30,8 @@ def status_of(
         asked = (scores or where is not None) and state.configuration.actions
         decision = _named(transaction, where) if asked else None
         served = None if state.configuration.by else find_decision(transaction)
-        suppressed = tables.count_suppressed(session)
-        corrected = [entry_in(text) for text in tables.read_entries_of(session, ("correct",))]
+        suppressed = tables.count(session, SuppressedRow, readmitted=None)
+        corrected = [entry_in(text) for text in tables.envelopes_of(session, ["correct"])]
         waiting = _uncompacted(session)
         sources = connection.records.sources(session)
         records = transaction.count_records()
@@ -79,7 +80,7 @@ def identify(connection: VaultConnection) -> VaultIdentity:
 def read_public_keys(connection: VaultConnection) -> PublicKeys:
     """The keys that the vault has signed with, from the last one that was compromised on."""
     with connection.reading() as transaction:
-        texts = tables.read_entries_of(transaction.session, ("init", "signing_key"))
+        texts = tables.envelopes_of(transaction.session, ["init", "signing_key"])
         vault = transaction.state.vault
     keys: list[str] = []
     for entry in map(entry_in, texts):
@@ -91,9 +92,9 @@ def read_public_keys(connection: VaultConnection) -> PublicKeys:
 
 def _uncompacted(session: Session) -> int:
     """How many deletions and corrections came after the last `compact`."""
-    compacted = tables.read_entries_of(session, ("compacted",))
+    compacted = tables.envelopes_of(session, ["compacted"])
     through = entry_in(compacted[-1]).facts["through"] if compacted else 0
-    return tables.count_entries_of(session, ("forget", "correct", "restored"), through)
+    return tables.count(session, EntryRow, after=through, kind=["forget", "correct", "restored"])
 
 
 def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision:

@@ -43,7 +43,8 @@ def list_subject_requests(
 ) -> tuple[SubjectRequest, ...]:
     """All requests, or those with something left to do, the oldest first."""
     with connection.reading() as transaction:
-        rows = tables.read_subject_requests(transaction.session, only_open=only_open)
+        session = transaction.session
+        rows = tables.open_subject_requests(session) if only_open else tables.read(session, SubjectRequestRow)
         found = [_request(row, transaction.keyring) for row in rows]
     return tuple(sorted(found, key=lambda request: (request.received, request.id)))
 
@@ -61,8 +62,8 @@ def change_subject_request(
 
 
 def _read(transaction: Transaction, id_: str) -> SubjectRequest | None:
-    row = tables.read_subject_request(transaction.session, id_)
-    return None if row is None else _request(row, transaction.keyring)
+    found = tables.read(transaction.session, SubjectRequestRow, id=id_)
+    return _request(found[0], transaction.keyring) if found else None
 
 
 def _request(row: SubjectRequestRow, keyring: Keyring) -> SubjectRequest:
@@ -77,7 +78,6 @@ def _put(transaction: Transaction, request: SubjectRequest) -> None:
     names = None if request.users is None else keyring.encrypted(list(request.users), request.id)
     facts = canonical(request.facts())
     row = SubjectRequestRow(request.id, request.status, facts, names, request.sequence)
-    old = tables.read_subject_request(transaction.session, request.id)
-    rows = [row] if old is None else [old, row]
-    transaction.add(tables.put_subject_request(row))
+    rows = [*tables.read(transaction.session, SubjectRequestRow, id=request.id), row]
+    transaction.add(tables.put(row))
     transaction.store(state, check_sums=state.check_sums.update(keyring, "subject_request", rows))

@@ -87,8 +87,8 @@ def note_token_uses(connection: VaultConnection, uses: Mapping[int, int]) -> Non
 
 def read_tokens(transaction: Transaction) -> list[tuple[Token, bytes]]:
     """The tokens with their digests; refuse them if something other than armnesia has changed one."""
-    rows = tables.read_tokens(transaction.session)
-    if not transaction.state.check_sums.has(transaction.keyring, "token", map(_digested, rows)):
+    rows = tables.read(transaction.session, TokenRow)
+    if not transaction.state.check_sums.has(transaction.keyring, "token", rows):
         raise VaultError(
             "the tokens of the service were changed by something other than armnesia: run armnesia restore"
             " --as-it-is, and make new ones"
@@ -99,23 +99,18 @@ def read_tokens(transaction: Transaction) -> list[tuple[Token, bytes]]:
 def put_token(transaction: Transaction, token: Token, digest: bytes, before: Token | None = None) -> None:
     """Store a token, or put it in the place of what it was before."""
     rows = [_row(each, digest) for each in (before, token) if each is not None]
-    check_sums = transaction.state.check_sums.update(transaction.keyring, "token", map(_digested, rows))
-    transaction.add(tables.put_token(rows[-1]))
+    check_sums = transaction.state.check_sums.update(transaction.keyring, "token", rows)
+    transaction.add(tables.put(rows[-1]))
     transaction.store(transaction.state, check_sums=check_sums)
 
 
 def revoke_tokens(session: Session, numbers: Collection[int]) -> None:
     """Refuse these tokens, which were revoked after the backup of a vault was made."""
-    for row in tables.read_tokens(session):
+    for row in tables.read(session, TokenRow):
         token = _token(row)
         if token.number in numbers and token.revoked is None:
             revoked = replace(token, revoked=utc_now()[:10])
-            session.execute_together([tables.put_token(_row(revoked, row.digest))])
-
-
-def _digested(row: TokenRow) -> tuple[object, ...]:
-    """What the digest of the table is on: not how often a token was used."""
-    return row.number, row.digest, row.facts
+            session.execute_together([tables.put(_row(revoked, row.digest))])
 
 
 def _row(token: Token, digest: bytes) -> TokenRow:

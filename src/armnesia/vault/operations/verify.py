@@ -19,8 +19,10 @@ from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import CHANGED_OUTSIDE, State, read_row, state_of
 from armnesia.vault.state.suppression import read_suppressed
+from armnesia.vault.state.transaction import entry_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.schema import DecisionRow, EntryRow, PeopleRow, SuppressedRow
 
 _TABLES = ("records", "suppression list", "sources", "commitments", "decisions", "tokens", "requests")
 """The tables of `CheckSums`, in its order, in words."""
@@ -49,7 +51,7 @@ def _verify(connection: VaultConnection, counter: RowCounter, problems: list[str
     told, journal = connection.witness.told, _journal(connection)
     with connection.database.reading() as session:
         problems += connection.database.integrity_problems(session)
-        foreign = connection.schema_problems(session)
+        foreign = connection.database.schema_problems(session)
         if foreign:
             note = "the rows were not checked: first repair the schema by the database's own tools"
             return Verification((*problems, *foreign), (note,), 0, 0)
@@ -99,10 +101,10 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
 def _ledger(session: Session, vault: str) -> tuple[Replayed, list[str]]:
     """Replay the ledger, each entry compared with its columns and with its commitments."""
     problems: list[str] = []
-    people = {row[0]: row[1] for row in tables.stream_table(session, "people")}
+    people = {row[0]: row[1] for row in tables.stream(session, PeopleRow)}
 
     def envelopes() -> Iterator[Envelope]:
-        for number, kind, text, leaf in tables.stream_entries(session):
+        for number, kind, text, leaf in tables.stream(session, EntryRow):
             try:
                 envelope = envelope_of(text)
                 entry = Entry.of(envelope)
@@ -124,7 +126,7 @@ def _is_stored_as_written(row: Row, entry: Entry, envelope: Envelope) -> bool:
     """Whether a row is the one of its entry; the signatures and the hint whose they are are in no leaf."""
     hint = keyid_of(entry.signer)
     signed = tuple((hint, sig) for _, sig in envelope.signatures[:1])
-    _, stored = tables.insert_entry(entry, replace(envelope, signatures=signed))
+    stored = entry_row(entry, replace(envelope, signatures=signed))
     *others, leaf = row
     return isinstance(leaf, bytes | memoryview) and (*others, bytes(leaf)) == stored
 
@@ -156,7 +158,7 @@ def _journal_problems(
         return
     last, kept = journal
     yield from (f"journal: {problem}" for problem in kept.problems)
-    own = {tuple(map(_plain, row)) for row in tables.stream_table(session, "suppressed")}
+    own = {tuple(map(_plain, row)) for row in tables.stream(session, SuppressedRow)}
     if state is not None and state.commits == last.commit and own != {*kept.suppressed.values()}:
         yield "journal: whoever is suppressed there is not who is suppressed in the vault"
     if state is not None and state.commits < last.commit:
@@ -206,7 +208,7 @@ def _row_problems(
 
 def _decisions(session: Session, state: State) -> tuple[list[VaultDecision], list[str]]:
     """The decisions that can be read, and whether they are as many as the vault has counted."""
-    rows, problems = list(tables.stream_decisions(session)), []
+    rows, problems = list(tables.stream(session, DecisionRow)), []
     if state.n_decisions != len(rows):
         problems.append(f"decisions: there are {len(rows)}, and the vault has counted {state.n_decisions}")
     decisions = []

@@ -16,6 +16,7 @@ from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import EntryRow, PeopleRow
 
 _LATER = ("compacted", "erased", "readmit")
 
@@ -26,10 +27,10 @@ def entry_of(session: Session, number: int) -> Entry:
 
 
 def _read_entry(session: Session, number: int) -> str:
-    text = tables.read_entry(session, number)
-    if text is None:
+    found = tables.read(session, EntryRow, number=number)
+    if not found:
         raise UnknownEntryError(f"the ledger has no entry {number}; see armnesia ledger")
-    return text
+    return found[0].envelope
 
 
 def entry_in(text: str) -> Entry:
@@ -87,13 +88,13 @@ class Certificates:
     @cached_property
     def _later(self) -> list[Logged]:
         """All entries that may concern a deletion."""
-        found = tables.read_entries_of(self.transaction.session, _LATER)
+        found = tables.envelopes_of(self.transaction.session, _LATER)
         return [Logged.of(envelope_of(text), self._ledger, self._note) for text in found]
 
     @cached_property
     def _restored(self) -> int:
         """The last entry of a restore; 0 if there is none."""
-        found = tables.read_entries_of(self.transaction.session, ("restored",))
+        found = tables.envelopes_of(self.transaction.session, ["restored"])
         return entry_in(found[-1]).number if found else 0
 
     @cached_property
@@ -110,10 +111,10 @@ class Certificates:
     def _people(self, number: int) -> tuple[People, list[Opening]]:
         """The commitments of a request, and the openings of what is said of it."""
         if number not in self._requests:
-            found = tables.read_people(self.transaction.session, number)
-            if found is None:
+            found = tables.read(self.transaction.session, PeopleRow, number=number)
+            if not found:
                 raise UnknownEntryError(f"entry {number} of the ledger is no deletion; see armnesia ledger")
-            leaves, sealed = found
+            _, leaves, sealed, _ = found[0]
             people, keyring = People(split(bytes(leaves))), self.transaction.keyring
             said = {} if sealed is None else keyring.decrypted(bytes(sealed), f"said of {number}")
             openings = [

@@ -43,7 +43,7 @@ from armnesia.vault.state.transaction import Transaction, journal_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session
 from armnesia.vault.storage.opening import database_class, open_database
-from armnesia.vault.storage.schema import RecordLayout, VaultRow
+from armnesia.vault.storage.schema import EntryRow, PeopleRow, VaultRow
 
 
 @dataclass
@@ -162,20 +162,16 @@ class VaultConnection:
                 f"{self.keys_path} lacks keys that were in it: copy it from your backup of the keys"
             )
 
-    def schema_problems(self, session: Session) -> list[str]:
-        """Where the tables are not as armnesia creates them."""
-        return self.database.schema_problems(session, self.records.layout.tables)
-
 
 def line_after(session: Session, state: State, last: Line) -> Line:
     """All that the database has beyond a line, by its tables."""
     if Tree(tables.read_leaves(session, last.size)).root != last.root:
         raise forked_from(last)
-    entries = tuple(envelope_of(text) for _, _, text, _ in tables.stream_entries(session, last.size))
+    entries = tuple(envelope_of(text) for _, _, text, _ in tables.stream(session, EntryRow, after=last.size))
     changed = tables.suppressed_since(session, last.size)
     suppressed = [(kind, bytes(own).hex(), since) for own, kind, since, _ in changed if since > last.size]
     readmitted = [(kind, bytes(own).hex(), ended) for own, kind, _, ended in changed if ended is not None]
-    people = [journal_row(row) for row in tables.people_after(session, last.size)]
+    people = [journal_row(row) for row in tables.read(session, PeopleRow, after=last.size)]
     head = state.head
     return Line(
         *(state.vault, state.commits, head.size, head.root, entries),
@@ -232,20 +228,20 @@ def _records_in(session: Session, keyring: Keyring) -> Records:
     check_identity(vault, version, keyring)
     try:
         known = Configuration.from_text(configuration)
-        return records_of(known.mode, keyed=bool(known.by))
+        return records_of(known.mode)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise changed_outside() from None
 
 
-def records_of(mode: str, *, keyed: bool) -> Records:
-    """How a vault of a mode keeps its records, with or without key columns."""
+def records_of(mode: str) -> Records:
+    """How a vault of a mode keeps its records."""
     if mode == MANAGED:
-        return Records(RecordLayout(holds_rows=True, keyed=keyed))
+        return Records()
     if mode != EXTERNAL:
         raise KeyError(mode)
     from armnesia.vault.state.external_records import ExternalRecords  # noqa: PLC0415 (few vaults need it)
 
-    return ExternalRecords(RecordLayout(holds_rows=False, keyed=keyed))
+    return ExternalRecords()
 
 
 def older_than(last: Line) -> VaultError:

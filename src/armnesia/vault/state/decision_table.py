@@ -23,6 +23,7 @@ from armnesia.vault.state.sealed_state import State, changed_values
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import DecisionRow
 
 LONGEST_KEY = 1000
 """Bytes in the text of a key: databases index no longer texts."""
@@ -31,10 +32,10 @@ LONGEST_KEY = 1000
 def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = None) -> list[VaultDecision]:
     """The decisions with these numbers, or all, by their numbers; refused if one is missing."""
     if numbers is None:
-        rows = list(tables.stream_decisions(transaction.session))
+        rows = tables.read(transaction.session, DecisionRow)
     else:
         wanted = sorted(numbers)
-        rows = sorted(tables.read_decisions(transaction.session, wanted), key=lambda row: row.number)
+        rows = sorted(tables.read(transaction.session, DecisionRow, number=wanted))
         if [row.number for row in rows] != wanted:
             raise VaultError(
                 "decisions of the vault were removed by something other than armnesia: run armnesia verify,"
@@ -49,8 +50,8 @@ def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = Non
 def put_decisions(transaction: Transaction, state: State, decisions: Sequence[VaultDecision]) -> State:
     """Store decisions, in this transaction; the state with them, which the caller stores."""
     session, rows = transaction.session, [decision.row for decision in decisions]
-    before = tables.read_decisions(session, [row.number for row in rows])
-    session.execute_together(map(tables.put_decision, rows))
+    before = tables.read(session, DecisionRow, number=[row.number for row in rows])
+    session.execute_together(map(tables.put, rows))
     check_sums = state.check_sums.update(transaction.keyring, "decision", [*before, *rows])
     return state.changed(n_decisions=state.n_decisions + len(rows) - len(before), check_sums=check_sums)
 
@@ -93,12 +94,14 @@ def find_decision(transaction: Transaction, where: Mapping[str, Any] | None = No
     columns = state.configuration.key_columns
     key = checked_key(columns, where or {})
     text = canonical(key)
-    number = FIRST if not columns else tables.numbers_of_keys(transaction.session, [text]).get(text)
-    if number is None:
+    numbers = [FIRST]
+    if columns:
+        numbers = [row.number for row in tables.read(transaction.session, DecisionRow, key=text)]
+    if not numbers:
         raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
     if not columns and not state.n_decisions:
         return empty_decisions(state, {FIRST: ()})[0]
-    (decision,) = read_decisions(transaction, [number])
+    (decision,) = read_decisions(transaction, numbers)
     return decision
 
 
@@ -129,7 +132,8 @@ class DecisionNumbers:
         texts = {key: canonical(key) for key in dict.fromkeys(keys) if key not in self._numbers}
         for text in texts.values():
             _check_length(text)
-        known = tables.numbers_of_keys(self._session, list(texts.values()))
+        found = tables.read(self._session, DecisionRow, key=list(texts.values()))
+        known = {row.key: row.number for row in found}
         for key, text in texts.items():
             if text not in known:
                 known[text] = self._size + len(self.new) + 1

@@ -40,10 +40,11 @@ from armnesia.vault.state.source_columns import known_columns, user_type_for, wi
 from armnesia.vault.state.source_counting import KIND_OF, SourceCounter, Sums, Update, by_role, digests_of
 from armnesia.vault.state.source_statistics import with_rows, with_update
 from armnesia.vault.state.sources import CountedSource, checked_sources, put_sources, read_sources, version_of
-from armnesia.vault.state.suppression import History, Suppressed, read_suppressed
+from armnesia.vault.state.suppression import History, Suppressed, any_suppressed, read_suppressed
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import DecisionRow, SourceRow, SuppressedRow
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,13 @@ class SourceLookup:
 
 
 class ExternalRecords(Records):
-    """The table `source` says what was counted; there is no table of rows."""
+    """The table `source` says what was counted; the table `record` stays empty."""
+
+    holds_rows = False
 
     def count(self, session: Session) -> int:
         """By the statistics."""
-        return count_in_decisions(tables.stream_decisions(session))
+        return count_in_decisions(tables.stream(session, DecisionRow))
 
     def new_rows(self, transaction: Transaction, state: State, source: Source) -> Update:
         """Count what is new at a source and at all others: rows may have moved here from one of them."""
@@ -144,8 +147,8 @@ class ExternalRecords(Records):
         """The sums of a lookup by the numbers of decisions; refuse rows that these cannot contain."""
         sums: dict[int, list[tuple[int, int, int, bool]]] = {}
         texts = [canonical(key) for key, _ in lookup.sums]
-        numbers = tables.numbers_of_keys(transaction.session, list(dict.fromkeys(texts)))
-        held = {each.key: each for each in read_decisions(transaction, numbers.values())}
+        rows = tables.read(transaction.session, DecisionRow, key=list(dict.fromkeys(texts)))
+        held = {each.key: each for each in read_decisions(transaction, [row.number for row in rows])}
         for (key, arm), (count, units, binary) in lookup.sums.items():
             own = held[key].statistics if key in held else None
             left = 0 if own is None else own.units[arm] - units
@@ -224,7 +227,7 @@ class ExternalRecords(Records):
         self, session: Session, keyring: Keyring, suppressed: Suppressed, *, counter: RowCounter | None = None
     ) -> RecordScan:
         """Compute the check-sums only: what the rows say is known at the sources."""
-        check_sums = compute_check_sums(session, keyring, self.layout)
+        check_sums = compute_check_sums(session, keyring)
         return RecordScan(check_sums)
 
     def problems(
@@ -317,7 +320,7 @@ class ExternalRecords(Records):
                 raise unknown_source(name, {each.name: each for each in known})
         dropped = [each for each in known if each.name in names]
         for each in dropped:
-            tables.delete_source(session, each.number)
+            tables.delete(session, SourceRow, number=each.number)
         return [each.id for each in dropped]
 
 
@@ -329,7 +332,7 @@ def _rows_of(
     columns, asked = source.columns.named(), dict(by_role(chosen))
     if not any(role in columns for role, names in asked.items() if names):
         return []  # no row of this source can be named by the request
-    roles = [role for role, kind in KIND_OF.items() if asked[role] or tables.suppresses_any(session, kind)]
+    roles = [role for role, kind in KIND_OF.items() if asked[role] or any_suppressed(session, kind)]
     by = [role for role in roles if role in columns]
     with each.being_read():
         found = source.tallies(configuration.reward_range, chosen=chosen, by=by)
@@ -360,7 +363,8 @@ def _forgotten(transaction: Transaction, role: str, names: Collection[str | None
     """Which of these names are suppressed."""
     asked = [name for name in names if name is not None]
     digests = digests_of(transaction.keyring, role, asked)
-    suppressed = tables.suppressed_among(transaction.session, digests)
+    found = tables.read(transaction.session, SuppressedRow, digest=digests, readmitted=None)
+    suppressed = {bytes(row.digest) for row in found}
     return {name for name, digest in zip(asked, digests, strict=True) if digest in suppressed}
 
 
@@ -388,5 +392,5 @@ def _problems_of(decisions: Sequence[VaultDecision], state: State, sums: Sums) -
 
 def differing_statistics(transaction: Transaction, sums: Sums) -> list[str]:
     """Where the statistics of the vault are not these sums of all sources."""
-    decisions = [VaultDecision.of_row(row) for row in tables.stream_decisions(transaction.session)]
+    decisions = [VaultDecision.of_row(row) for row in tables.stream(transaction.session, DecisionRow)]
     return _problems_of(decisions, transaction.state, sums)

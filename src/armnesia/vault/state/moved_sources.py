@@ -7,6 +7,7 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.state.records import unknown_source
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import SourceRow
 
 if TYPE_CHECKING:
     from armnesia.vault.state.connection import VaultConnection
@@ -24,7 +25,7 @@ def move_sources(
 
     `dropped` are the ids of those that were dropped after the backup of a vault was made.
     """
-    if connection.records.layout.holds_rows:
+    if connection.records.holds_rows:
         for name in [*(old for old, _ in moved), *without]:
             raise unknown_source(name, {})
         return {}
@@ -32,13 +33,13 @@ def move_sources(
 
     for each in read_sources(session):
         if each.id in dropped:
-            tables.delete_source(session, each.number)
+            tables.delete(session, SourceRow, number=each.number)
     now_dropped = connection.records.drop_sources(session, without)
     known, ids = {each.name: each for each in read_sources(session)}, []
     for old, new in moved:
         if old not in known:
             raise unknown_source(old, known)
         now = known[old].relocated(new, configuration)
-        session.execute_together([tables.put_source(*now.row)])
+        session.execute_together([tables.put(now.row)])
         ids.append(now.id)
     return {**({"moved": ids} if ids else {}), **({"dropped": now_dropped} if now_dropped else {})}

@@ -37,7 +37,7 @@ from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import NO_DIGEST, Columns, order_of, packed
-from armnesia.vault.storage.schema import RecordLayout
+from armnesia.vault.storage.schema import RecordRow, SourceRow
 
 _AT_ONCE = 500_000
 """Records that are sorted before they are inserted: then each page of one index is written once."""
@@ -53,7 +53,6 @@ class RecordLoader:
     def __init__(
         self,
         transaction: Transaction,
-        layout: RecordLayout,
         source: Source,
         actions: tuple[Any, ...],
         user_type: UserType | None,
@@ -61,7 +60,7 @@ class RecordLoader:
         replaces: bool = False,
         dry_run: bool = False,
     ) -> None:
-        self._transaction, self._session, self._layout = transaction, transaction.session, layout
+        self._transaction, self._session = transaction, transaction.session
         self._keyring, self._before = transaction.keyring, transaction.state
         self._state = with_user_type(with_actions(self._before, actions), user_type)
         self._source, self._replaces, self._dry_run = source, replaces, dry_run
@@ -69,7 +68,7 @@ class RecordLoader:
         self._numbers = DecisionNumbers(self._session, self._state)
         rules = self._state.configuration.arms
         self._refuses_arms = any(rule.new_rows == "refuse" for rule in rules)
-        self._holds_records = tables.has_records(self._session)
+        self._holds_records = tables.exists(self._session, RecordRow, after=b"")
         """Whether there were records before the first chunk."""
         self._check_sums = self._before.check_sums if dry_run else self._with_source()
         self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
@@ -95,16 +94,16 @@ class RecordLoader:
             "arm": np.array(rows.arms, np.int32)[places],
             "units": np.array(rows.units, np.int64)[places],
         }
-        if self._layout.keyed:  # not of rows that are left out: keys are public
+        decisions = np.full(len(kept), FIRST, np.int32)
+        if self._state.configuration.by:  # not of rows that are left out: keys are public
             keys = list(compress(zip(*rows.keys, strict=True), kept.tolist()))
-            decisions = np.zeros(len(kept), np.int32)
             decisions[kept] = self._numbers.of_keys(keys)
-            columns["decision"] = decisions[places]
+        columns["decision"] = decisions[places]
         records = _records(columns)
         old: list[Row] = []
         moved = np.ones(len(places), bool)
         if self._holds_records:
-            held = tables.read_records_of(self._session, self._layout, identities[order])
+            held = tables.read(self._session, RecordRow, identity=identities[order].tolist())
             new, moved, old = self._compared(rows, places.tolist(), records, held)
             places, moved = places[new], moved[new]
             columns = {name: values[new] for name, values in columns.items()}
@@ -140,7 +139,7 @@ class RecordLoader:
         return owners, kept
 
     def _compared(
-        self, rows: Rows, places: list[int], records: list[Row], held: list[Row]
+        self, rows: Rows, places: list[int], records: list[Row], held: Sequence[Row]
     ) -> tuple[BoolArray, BoolArray, list[Row]]:
         """Which rows are new or corrected, which of them change their arm or decision, and the old records.
 
@@ -218,16 +217,16 @@ class RecordLoader:
     def _store_rows(self, columns: Columns, records: list[Row], old: list[Row]) -> None:
         """Insert new records in the place of old ones, and add them up."""
         if old:
-            tables.delete_records(self._session, self._layout, "identity", [row[0] for row in old])
+            tables.delete(self._session, RecordRow, identity=[row[0] for row in old])
             self._check_sums = self._check_sums.update(self._keyring, "record", old)
-            for _, _, arm, units, *decision in old:
-                counts, totals = self._sums[decision[0] if decision else FIRST]
+            for _, _, arm, units, decision in old:
+                counts, totals = self._sums[decision]
                 counts[arm] -= 1
                 totals[arm] -= units
         if not records:
             return
         n_arms = len(self._state.actions)
-        decisions = columns["decision"].astype(np.int64) if self._layout.keyed else FIRST
+        decisions = columns["decision"].astype(np.int64)
         groups, of_rows = np.unique(decisions * n_arms + columns["arm"], return_inverse=True)
         sums = np.zeros(len(groups), np.int64)
         np.add.at(sums, of_rows, columns["units"])
@@ -245,8 +244,11 @@ class RecordLoader:
     def _with_source(self) -> Any:
         """Store the columns of the source, by which later ones are compared; the check-sums with it."""
         description, check_sums = canonical({"columns": columns_of(self._source)}), self._before.check_sums
-        number, is_new = tables.add_source(self._session, description)
-        return check_sums.update(self._keyring, "source", [(number, description)]) if is_new else check_sums
+        if tables.exists(self._session, SourceRow, description=description):
+            return check_sums
+        row = SourceRow(tables.count(self._session, SourceRow) + 1, description)
+        self._session.execute_together([tables.insert(row)])
+        return check_sums.update(self._keyring, "source", [row])
 
     @property
     def n_decisions(self) -> int:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted
@@ -16,13 +16,13 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.check_sums import CheckSums, compute_check_sums
 from armnesia.vault.state.decision_table import put_decisions
-from armnesia.vault.state.decisions import FIRST, VaultDecision, decided, in_decision
+from armnesia.vault.state.decisions import VaultDecision, decided, in_decision
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import RecordLayout
+from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import RecordRow
 
 if TYPE_CHECKING:
     from armnesia.vault.state.external_records import SourceLookup
@@ -40,7 +40,7 @@ class DeletedRecords(NamedTuple):
 
     sums: DecisionSums
     """What they add up to; empty if there were none."""
-    rows: list[Row]
+    rows: list[RecordRow]
     held: set[bytes]
     """The row keys of those names of the request that had records."""
 
@@ -62,12 +62,11 @@ class Records:
     `lookup` is None here: an external vault has in it what it has found at its sources.
     """
 
-    def __init__(self, layout: RecordLayout) -> None:
-        self.layout = layout
+    holds_rows: ClassVar[bool] = True
 
     def count(self, session: Session) -> int:
         """How many records there are."""
-        return tables.count_records(session)
+        return tables.count(session, RecordRow)
 
     def look_up(
         self, transaction: Transaction, target: ErasureTarget, *, exactly: bool
@@ -81,7 +80,7 @@ class Records:
         """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
         keys = target.row_keys(transaction.keyring)
         found: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
-        sums = tables.sum_records(transaction.session, self.layout, target.row_column, keys)
+        sums = tables.sum_records(transaction.session, **{target.row_column: keys})
         for decision, arm, n, total, binary in sums:
             found[decision].append((arm, n, int(total), bool(binary)))
         return found
@@ -92,8 +91,10 @@ class Records:
         """Delete the records of a request, and add them up."""
         sums = self.find(transaction, target, lookup)
         keys = target.row_keys(transaction.keyring)
-        rows = tables.delete_records(transaction.session, self.layout, target.row_column, keys)
-        return DeletedRecords(sums, rows, {bytes(row[1 if target.users else 0]) for row in rows})
+        rows = tables.delete(transaction.session, RecordRow, **{target.row_column: keys})
+        return DeletedRecords(
+            sums, rows, {bytes((row.owner if target.users else row.identity) or b"") for row in rows}
+        )
 
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
@@ -109,11 +110,11 @@ class Records:
         lookup: "SourceLookup | None",
     ) -> set[bytes]:
         """Which row keys, of names that are spelled nearly as those of a request, have records."""
-        return tables.keys_with_records(transaction.session, target.row_column, keys)
+        return tables.values_of_records(transaction.session, target.row_column, keys)
 
     def some_without_user(self, session: Session, lookup: "SourceLookup | None") -> bool:
         """Whether there may be records without a user."""
-        return tables.has_records_without_owner(session)
+        return tables.exists(session, RecordRow, owner=None)
 
     def check_source(self, session: Session, source: Source) -> None:
         """Refuse a source that rows of this vault cannot come from: there is none."""
@@ -143,18 +144,18 @@ class Records:
         forgotten: list[bytes] = []
         users, records = suppressed["user"], suppressed["record"]
 
-        def observe(rows: Iterable[Row]) -> Iterator[Row]:
+        def observe(rows: Iterable[RecordRow]) -> Iterator[RecordRow]:
             for row in rows:
-                identity, owner, arm, units, *decision = row
+                identity, owner, arm, units, decision = row
                 if owner in users or identity in records:
                     forgotten.append(bytes(identity))
                 else:
-                    own = sums[decision[0] if decision else FIRST, arm]
+                    own = sums[decision, arm]
                     own[0] += 1
                     own[1] += units
                 yield row
 
-        check_sums = compute_check_sums(session, keyring, self.layout, counter=counter, observe=observe)
+        check_sums = compute_check_sums(session, keyring, counter=counter, observe=observe)
         return RecordScan(check_sums, sums, tuple(forgotten))
 
     def problems(
@@ -193,7 +194,7 @@ class Records:
         check_sums = state.check_sums
         for start in range(0, len(scan.forgotten), _AT_ONCE):
             some = scan.forgotten[start : start + _AT_ONCE]
-            deleted = tables.delete_records(session, self.layout, "identity", some)
+            deleted = tables.delete(session, RecordRow, identity=some)
             check_sums = check_sums.update(keyring, "record", deleted)
         state, n_arms = replace(state, check_sums=check_sums), len(state.actions)
         left, counted_again = dict(scan.sums), []

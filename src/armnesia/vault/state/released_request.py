@@ -30,6 +30,7 @@ from armnesia.vault.state.request_options import ResolvedRequest
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
+from armnesia.vault.storage.schema import DecisionRow
 
 
 class TouchedDecisions(NamedTuple):
@@ -150,8 +151,8 @@ def decide_request(
 
 def released_elsewhere(transaction: Transaction, touched: TouchedDecisions) -> set[int]:
     """The numbers of the other decisions that serve what an earlier request released."""
-    numbers = tables.numbers_served_by(transaction.session, RELEASE)
-    return set(numbers) - {each.number for each in touched.decisions}
+    serving = tables.read(transaction.session, DecisionRow, served_by=RELEASE)
+    return {row.number for row in serving} - {each.number for each in touched.decisions}
 
 
 def release_within_policy(

@@ -62,7 +62,7 @@ class State:
 
 def read_row(session: Session) -> VaultRow:
     """Read the row of the state, which is not checked yet."""
-    rows = tables.read_vault(session)
+    rows = tables.read(session, VaultRow)
     if len(rows) != 1:
         raise changed_outside()
     return rows[0]

@@ -14,6 +14,7 @@ from armnesia.logs import Source
 from armnesia.vault.state.sealed_state import State, changed_values
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import SourceRow
 
 ROLES = ("action", "reward", "user", "id")
 
@@ -26,7 +27,7 @@ def columns_of(source: Source) -> dict[str, str | None]:
 def _columns_of_all(session: Session) -> list[dict[str, Any]]:
     """The columns of every source so far: alone where the vault has the rows, else in its address."""
     try:
-        described = [json.loads(text) for _, text in tables.read_table(session, "source")]
+        described = [json.loads(text) for _, text in tables.read(session, SourceRow)]
         found = [each.get("columns") or each["address"] for each in described]
         columns = [{role: each[role] for role in (*ROLES, "delimiter")} for each in found]
         if all(isinstance(name, str | None) for each in columns for name in each.values()):

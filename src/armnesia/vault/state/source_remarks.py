@@ -32,7 +32,7 @@ class SourceRemarks:
         new = new[: self.most - len(self._people)]
         self._people.update(new)
         owners = transaction.keyring.owner_digests(new)
-        self._known += len(tables.keys_with_records(transaction.session, "owner", owners))
+        self._known += len(tables.values_of_records(transaction.session, "owner", owners))
 
     def warn(self, result: Ingested) -> None:
         """Warn of what was noted, now that all rows were read."""

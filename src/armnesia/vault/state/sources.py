@@ -30,7 +30,8 @@ from armnesia.vault.state.sealed_state import State, changed_values
 from armnesia.vault.state.source_columns import ROLES
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import SourceRow
 
 _DEFAULTS = {"action": "action", "reward": "reward"}
 """Columns that the command line takes without being told."""
@@ -71,10 +72,10 @@ class CountedSource:
         return {role: self.address[role] for role in ROLES}
 
     @property
-    def row(self) -> Row:
+    def row(self) -> SourceRow:
         """The row of the table `source`."""
         own = {name: value for name, value in vars(self).items() if name != "number"}
-        return self.number, json.dumps(own, sort_keys=True, separators=(",", ":"))
+        return SourceRow(self.number, json.dumps(own, sort_keys=True, separators=(",", ":")))
 
     @property
     def parts(self) -> list[str]:
@@ -195,8 +196,8 @@ def checked_sources(transaction: Transaction) -> list[CountedSource]:
     return read_sources(transaction.session)
 
 
-def _rows(session: Session) -> list[Row]:
-    return list(tables.read_table(session, "source"))
+def _rows(session: Session) -> list[SourceRow]:
+    return tables.read(session, SourceRow)
 
 
 def put_sources(
@@ -206,7 +207,7 @@ def put_sources(
     old = {each.number: each for each in before}
     new = [each for each in after if old.get(each.number) != each]
     rows = [each.row for each in new]
-    transaction.add(*[tables.put_source(*row) for row in rows])
+    transaction.add(*map(tables.put, rows))
     removed = [old[each.number].row for each in new if each.number in old]
     check_sums = state.check_sums.update(transaction.keyring, "source", [*removed, *rows])
     return replace(state, check_sums=check_sums)

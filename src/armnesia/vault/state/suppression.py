@@ -4,14 +4,15 @@ A row says since which entry of the ledger a name is suppressed, and which entry
 has. So it also finds the request by which somebody was forgotten.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
+from armnesia.vault.storage.database import Session
+from armnesia.vault.storage.schema import SuppressedRow
 
 KINDS = ("user", "record")
 """What the suppression list names."""
@@ -27,7 +28,7 @@ Suppressed = Mapping[str, set[bytes]]
 class History:
     """What the list says of the names of a request."""
 
-    rows: Mapping[bytes, Row]
+    rows: Mapping[bytes, SuppressedRow]
     digests: Mapping[str, tuple[bytes, str]]
     """The digest and the kind of each name."""
 
@@ -35,20 +36,20 @@ class History:
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "History":
         """Look names up that are spelled as the vault does."""
         digests = target.suppression_digests(transaction.keyring)
-        found = tables.read_suppressed(transaction.session, [digest for digest, _ in digests])
-        rows = {bytes(row[0]): (bytes(row[0]), *row[1:]) for row in found}
-        return cls(rows, dict(zip(target.names, digests, strict=True)))
+        asked = [digest for digest, _ in digests]
+        found = tables.read(transaction.session, SuppressedRow, digest=asked)
+        return cls({bytes(row.digest): row for row in found}, dict(zip(target.names, digests, strict=True)))
 
     def entry(self, name: str) -> int | None:
         """The entry by which a name was forgotten last, also if it was readmitted since; None if by none."""
         row = self.rows.get(self.digests[name][0])
-        return None if row is None or row[2] == _INHERITED else int(row[2])
+        return None if row is None or row.since == _INHERITED else row.since
 
     @property
     def suppressed(self) -> dict[str, int]:
         """Who is on the list and not readmitted, and since which entry."""
         rows = {name: self.rows.get(digest) for name, (digest, _) in self.digests.items()}
-        return {name: int(row[2]) for name, row in rows.items() if row is not None and row[3] is None}
+        return {name: row.since for name, row in rows.items() if row is not None and row.readmitted is None}
 
     @property
     def forgotten(self) -> dict[str, int]:
@@ -61,32 +62,39 @@ class History:
         kept = {digest for digest, _ in digests.values()}
         return History({digest: row for digest, row in self.rows.items() if digest in kept}, digests)
 
-    def after_forgetting(self, number: int) -> list[Row]:
+    def after_forgetting(self, number: int) -> list[SuppressedRow]:
         """The rows after an entry that forgets all the names."""
-        return [(digest, kind, number, None) for digest, kind in self.digests.values()]
+        return [SuppressedRow(digest, kind, number, None) for digest, kind in self.digests.values()]
 
-    def after_readmitting(self, number: int) -> list[Row]:
+    def after_readmitting(self, number: int) -> list[SuppressedRow]:
         """The rows after an entry that readmits all the names."""
-        return [(*row[:-1], number) for row in self.rows.values()]
+        return [row._replace(readmitted=number) for row in self.rows.values()]
 
 
 def read_checked_suppressed(transaction: Transaction) -> Suppressed:
     """All digests on the suppression list; refuse it if something other than armnesia has changed it."""
-    rows = list(tables.stream_table(transaction.session, "suppressed"))
+    rows = list(tables.stream(transaction.session, SuppressedRow))
     if not transaction.state.check_sums.has(transaction.keyring, "suppressed", rows):
         raise VaultError(
             "the suppression list was changed by something other than armnesia, so that rows of forgotten"
             " people could come in; nothing was changed: run armnesia restore --as-it-is"
         )
-    return {
-        kind: {digest for digest, own, _, readmitted in rows if own == kind and readmitted is None}
-        for kind in KINDS
-    }
+    return _by_kind(rows)
 
 
 def read_suppressed(session: Session) -> Suppressed:
     """All digests on the suppression list."""
+    return _by_kind(tables.stream(session, SuppressedRow))
+
+
+def any_suppressed(session: Session, kind: str) -> bool:
+    """Whether any person, or any record, is suppressed."""
+    return tables.exists(session, SuppressedRow, kind=kind, readmitted=None)
+
+
+def _by_kind(rows: Iterable[SuppressedRow]) -> Suppressed:
     found: dict[str, set[bytes]] = {kind: set() for kind in KINDS}
-    for digest, kind in tables.stream_suppressed(session):
-        found.setdefault(kind, set()).add(bytes(digest))
+    for row in rows:
+        if row.readmitted is None:
+            found.setdefault(row.kind, set()).add(bytes(row.digest))
     return found

@@ -1,5 +1,6 @@
 """A transaction on a vault: a session of the database, the keys, and the state."""
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ from armnesia.vault.state.check_sums import CheckSums
 from armnesia.vault.state.decisions import count_in_decisions
 from armnesia.vault.state.sealed_state import State, next_row
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session, Statement
+from armnesia.vault.storage.database import Session, Statement
+from armnesia.vault.storage.schema import DecisionRow, EntryRow, PeopleRow, SuppressedRow
 
 CODE = f"armnesia {metadata.version('armnesia')}"
 """The code that writes an entry of the ledger."""
@@ -46,8 +48,6 @@ class Transaction:
     people: list[Commitments] = field(default_factory=list)
     last_proof: tuple[bytes, ...] | None = None
     """The proof that the entry which was appended last is in the ledger."""
-    is_new: bool = False
-    """Whether the database has no state yet."""
 
     @cached_property
     def keyring(self) -> Keyring:
@@ -65,7 +65,7 @@ class Transaction:
 
     def count_records(self) -> int:
         """How many records are counted, in all decisions together."""
-        return count_in_decisions(tables.stream_decisions(self.session))
+        return count_in_decisions(tables.stream(self.session, DecisionRow))
 
     def append(
         self,
@@ -101,7 +101,7 @@ class Transaction:
 
     def append_signed(self, entry: Entry, envelope: Envelope) -> None:
         """Append an entry as it was signed."""
-        self.collected.append(tables.insert_entry(entry, envelope))
+        self.collected.append(tables.insert(entry_row(entry, envelope)))
         self.entries.append(envelope)
         self.last_proof = tuple(reversed(self.state.frontier.hashes))
         self.state = self.state.changed(frontier=self.state.frontier.append(envelope.leaf))
@@ -110,18 +110,20 @@ class Transaction:
         """Add statements to the batch of the next `store`."""
         self.collected += statements
 
-    def put_suppressed(self, before: Iterable[Row], after: Iterable[Row], check_sums: CheckSums) -> CheckSums:
+    def put_suppressed(
+        self, before: Iterable[SuppressedRow], after: Iterable[SuppressedRow], check_sums: CheckSums
+    ) -> CheckSums:
         """Put rows in the place of others of the suppression list, with the next `store`."""
         rows = list(after)
         for digest, kind, since, readmitted in rows:
             to, number = (self.suppressed, since) if readmitted is None else (self.readmitted, readmitted)
             to.append((kind, digest.hex(), number))
-        self.add(*map(tables.put_suppressed, rows))
+        self.add(*map(tables.put, rows))
         return check_sums.update(self.keyring, "suppressed", [*before, *rows])
 
-    def put_people(self, row: Row, check_sums: CheckSums) -> CheckSums:
+    def put_people(self, row: PeopleRow, check_sums: CheckSums) -> CheckSums:
         """Store the commitments of a request, with the next `store`."""
-        self.add(tables.insert_people(row))
+        self.add(tables.insert(row))
         self.people.append(journal_row(row))
         return check_sums.update(self.keyring, "people", [row])
 
@@ -133,15 +135,13 @@ class Transaction:
         """
         lists = ("collected", "entries", "suppressed", "readmitted", "people")
         before = {**vars(self), **{name: [*getattr(self, name)] for name in lists}}
-        tables.set_savepoint(self.session)
         try:
-            yield
+            with tables.savepoint(self.session):
+                yield
         except ArmnesiaError:
-            tables.return_to_savepoint(self.session)
             vars(self).clear()
             vars(self).update(before)
             raise
-        tables.release_savepoint(self.session)
 
     def store(
         self, state: State, *, check_sums: CheckSums | None = None, all_keys: Keyring | None = None
@@ -155,26 +155,31 @@ class Transaction:
         changes = {} if check_sums is None else {"check_sums": check_sums}
         later = state.changed(frontier=self.state.frontier, commits=self.state.commits, **changes)
         row, self.state = next_row(later, self.keyring)
-        put = tables.insert_vault if self.is_new else tables.update_vault
-        self.session.execute_together([*self.collected, put(row)])
-        self.is_new, self.collected = False, []
+        self.session.execute_together([*self.collected, tables.put(row)])
+        self.collected = []
 
 
-def journal_row(row: Row) -> Commitments:
+def entry_row(entry: Entry, envelope: Envelope) -> EntryRow:
+    """An entry as the database has it."""
+    text = json.dumps(envelope.to_dict(), separators=(",", ":"))
+    return EntryRow(entry.number, entry.kind, text, envelope.leaf)
+
+
+def journal_row(row: PeopleRow) -> Commitments:
     """Commitments of the database as the journal has them."""
     number, *others = row
     leaves, said, case = ("" if each is None else bytes(each).hex() for each in others)
     return number, leaves, said, case
 
 
-def people_row(commitments: Commitments) -> Row:
+def people_row(commitments: Commitments) -> PeopleRow:
     """Commitments of the journal as the database has them.
 
-    >>> people_row(journal_row((7, b"leaves", None, None)))
-    (7, b'leaves', None, None)
+    >>> people_row(journal_row(PeopleRow(7, b"leaves", None, None)))
+    PeopleRow(number=7, leaves=b'leaves', said=None, case_digest=None)
     """
-    number, leaves, *others = commitments
-    return number, bytes.fromhex(leaves), *(bytes.fromhex(each) or None for each in others)
+    number, leaves, said, case = commitments
+    return PeopleRow(number, bytes.fromhex(leaves), bytes.fromhex(said) or None, bytes.fromhex(case) or None)
 
 
 def digest_of(configuration: Configuration) -> bytes:

@@ -5,7 +5,7 @@ registry of `opening.py`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError
 from armnesia.core.messages import any_of, shown
 from armnesia.core.urls import redacted
 from armnesia.vault.storage.digest_arrays import Columns
-from armnesia.vault.storage.schema import OWNER_INDEX, Table
+from armnesia.vault.storage.schema import OWNER_INDEX, TABLES
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -33,8 +33,8 @@ class Dialect:
 
     mark: str
     """How a parameter is written."""
-    blob: str
-    """The type of bytes."""
+    types: Mapping[type | str, str]
+    """The type of a column, by that of its values in Python."""
     reindex: str
     """How the statement begins that makes the indexes of a table again."""
     drop_record_indexes: tuple[str, ...]
@@ -46,15 +46,15 @@ class Dialect:
     takes_lists: bool = False
     """Whether one parameter can be a list."""
 
-    def creating(self, tables: Iterable[Table]) -> Iterator[str]:
-        """The statements that create tables and their indexes."""
-        for table in tables:
-            yield table.statement(self.blob)
+    def creating(self) -> Iterator[str]:
+        """The statements that create all tables and their indexes."""
+        for table in TABLES.values():
+            columns = (f"{each.name} {self.types[each.type]} {each.constraint}" for each in table.columns)
+            yield f"CREATE TABLE {table.name} ({', '.join(map(str.rstrip, columns))})"
             if self.for_columns:
                 actions = (self.for_columns.format(column.name) for column in table.columns)
                 yield f"ALTER TABLE {table.name} {', '.join(actions)}"
-            if table.name == OWNER_INDEX.table:
-                yield OWNER_INDEX.statement
+        yield OWNER_INDEX
 
 
 class Session(ABC):
@@ -88,13 +88,7 @@ class Session(ABC):
         """Run a query and yield its rows one by one, in constant memory."""
 
     @abstractmethod
-    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
-        """Insert many rows by the fastest way the database has."""
-
-    @abstractmethod
-    def load_columns(
-        self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
-    ) -> None:
+    def load(self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True) -> None:
         """Insert many rows that are given by columns; zero bytes in the column `nullable` are NULL.
 
         `is_empty` says that the table had no rows before this transaction. None of these may be there
@@ -149,7 +143,6 @@ class Database(ABC):
     @contextmanager
     def _transaction(self, begin: str, *, writes: bool = False) -> Iterator[Session]:
         with self._translating_errors():
-            self._check_place()
             try:
                 self._connection.execute(begin)
                 yield self.session(self._connection)
@@ -158,10 +151,6 @@ class Database(ABC):
                 with suppress(*self._errors):  # it is rolled back already, or lost with its connection
                     self._connection.execute("ROLLBACK")
                 raise
-            self._check_place()
-
-    def _check_place(self) -> None:  # noqa: B027 (a server has its own place)
-        """Refuse a database that is not the one that was opened: before a transaction, and after it."""
 
     def _commit(self, writes: bool) -> None:
         self._connection.execute("COMMIT")
@@ -191,9 +180,9 @@ class Database(ABC):
     def has_vault(self) -> bool:
         """Whether the database contains a vault."""
 
-    def schema_problems(self, session: Session, tables: Iterable[Table]) -> list[str]:
+    def schema_problems(self, session: Session) -> list[str]:
         """Where tables, indexes, triggers and the like are not as armnesia creates them; a sentence each."""
-        found, expected = self._schema(session), self._new_schema(tables)
+        found, expected = self._schema(session), self._new_schema()
         problems = dict.fromkeys(expected.keys() - found.keys(), "is missing")
         problems |= dict.fromkeys(found.keys() - expected.keys(), "was not created by armnesia")
         for part in expected.keys() & found.keys():
@@ -206,7 +195,7 @@ class Database(ABC):
         """All parts of the vault's schema, by kind and name, each as the database describes it."""
 
     @abstractmethod
-    def _new_schema(self, tables: Iterable[Table]) -> dict[str, Any]:
+    def _new_schema(self) -> dict[str, Any]:
         """The same of tables that were just created."""
 
     @abstractmethod

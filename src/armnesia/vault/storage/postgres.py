@@ -28,7 +28,7 @@ from armnesia.vault.storage.database import (
     kept_by,
 )
 from armnesia.vault.storage.digest_arrays import Columns, is_given
-from armnesia.vault.storage.schema import OWNER_INDEX, Table
+from armnesia.vault.storage.schema import OWNER_INDEX, SHORT
 
 _CHUNK = 10_000
 _OPTIONS = {
@@ -84,13 +84,13 @@ class PostgresSession(Session):
 
     dialect = Dialect(
         mark="%s",
-        blob="BYTEA",
+        types={int: "BIGINT", SHORT: "INTEGER", str: "TEXT", bytes: "BYTEA"},
         reindex="REINDEX TABLE",
         drop_record_indexes=(
-            f"DROP INDEX {OWNER_INDEX.name}",
+            "DROP INDEX record_owner",
             "ALTER TABLE record DROP CONSTRAINT record_pkey",
         ),
-        create_record_indexes=("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX.statement),
+        create_record_indexes=("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX),
         # The planner would keep samples, such as the digest of the person with most rows, in its own table.
         for_columns="ALTER {} SET STATISTICS 0",
         takes_lists=True,
@@ -108,16 +108,7 @@ class PostgresSession(Session):
             cursor.execute(sql.replace("?", self.dialect.mark), parameters)
             yield from cursor
 
-    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
-        """Insert many rows by COPY."""
-        copying = f"COPY {table} ({columns}) FROM STDIN"
-        with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
-            for row in rows:
-                copy.write_row(row)
-
-    def load_columns(
-        self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
-    ) -> None:
+    def load(self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True) -> None:
         """Insert many rows by COPY in its binary form."""
         given = np.ones(len(next(iter(columns.values()))), bool)
         if nullable:
@@ -226,12 +217,12 @@ class PostgresDatabase(Database):
         """What the catalogue says of the vault's schema."""
         return dict(session.query(_SCHEMA, self.schema))
 
-    def _new_schema(self, tables: Iterable[Table]) -> dict[str, Any]:
+    def _new_schema(self) -> dict[str, Any]:
         """The same of temporary tables, through a connection of their own."""
         with self._connect() as connection:
             connection.execute("SET search_path = pg_temp")
             session = PostgresSession(connection)
-            session.execute_together((statement, ()) for statement in session.dialect.creating(tables))
+            session.execute_together((statement, ()) for statement in session.dialect.creating())
             ((schema,),) = session.query("SELECT pg_my_temp_schema()::regnamespace::text")
             return dict(session.query(_SCHEMA, schema))
 

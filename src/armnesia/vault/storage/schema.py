@@ -1,26 +1,19 @@
-"""The tables of a vault, and their version."""
+"""The tables of a vault, each declared once, by the rows that it holds. All vaults have the same tables."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 VERSION = 1
 """The one version of the tables that this code reads and writes; a vault of another one is refused."""
 
-COLUMNS = {
-    "suppressed": "digest, kind, since, readmitted",
-    "source": "number, description",
-    "people": "number, leaves, said, case_digest",
-    "decision": "number, key, statistics, served, served_by",
-    "token": "number, digest, facts",
-    "subject_request": "id, status, facts, identity, sequence",
-}
-"""The columns of the tables with a check-sum of their own that it is on, except of `record`."""
+KEY, UNIQUE = "PRIMARY KEY", "UNIQUE"
+SHORT = "SHORT"
+"""Marks integers of 32 bits, where a database has them: records are many."""
 
 
 class VaultRow(NamedTuple):
-    """The one row of the table `vault`, without the column that makes it the only one."""
+    """The sealed state, of which there is one row."""
 
-    id: str
+    id: Annotated[str, KEY]
     schema_version: int
     configuration: str
     commits: int
@@ -37,12 +30,24 @@ class VaultRow(NamedTuple):
     """On all columns before it, and on the keys in use."""
 
 
-class DecisionRow(NamedTuple):
-    """A row of the table `decision`."""
+class RecordRow(NamedTuple):
+    """A record of a vault that keeps them itself."""
 
-    number: int
+    identity: Annotated[bytes, KEY]
+    owner: bytes | None
+    """A digest of the user; None if the record has none."""
+    arm: Annotated[int, SHORT]
+    units: int
+    decision: Annotated[int, SHORT]
+    """The number of its decision."""
+
+
+class DecisionRow(NamedTuple):
+    """A decision."""
+
+    number: Annotated[int, KEY]
     """From 1 on, in the order in which decisions appeared."""
-    key: str
+    key: Annotated[str, UNIQUE]
     """The values of the key columns, as canonical JSON; an empty list in a vault with one decision."""
     statistics: str
     """The statistics as canonical JSON."""
@@ -51,11 +56,50 @@ class DecisionRow(NamedTuple):
     served_by: str
 
 
-class TokenRow(NamedTuple):
-    """A row of the table `token`: somebody who may call the service."""
+class SourceRow(NamedTuple):
+    """What was counted at a source of an external vault."""
 
-    number: int
-    digest: bytes
+    number: Annotated[int, KEY]
+    description: str
+
+
+class SuppressedRow(NamedTuple):
+    """A person or a record that was forgotten."""
+
+    digest: Annotated[bytes, KEY]
+    kind: str
+    """"user" or "record"."""
+    since: int
+    """The entry that has forgotten them last."""
+    readmitted: int | None
+    """The entry that has readmitted them; None if none has since."""
+
+
+class EntryRow(NamedTuple):
+    """An entry of the ledger."""
+
+    number: Annotated[int, KEY]
+    kind: str
+    envelope: str
+    leaf: bytes
+
+
+class PeopleRow(NamedTuple):
+    """The commitments to the people of a request."""
+
+    number: Annotated[int, KEY]
+    """The entry of the request."""
+    leaves: bytes
+    said: bytes | None
+    """What is said of the request, encrypted."""
+    case_digest: bytes | None
+
+
+class TokenRow(NamedTuple):
+    """Somebody who may call the service."""
+
+    number: Annotated[int, KEY]
+    digest: Annotated[bytes, UNIQUE]
     """The SHA-256 digest of the token, which is stored nowhere."""
     facts: str
     """Role, name and days as canonical JSON."""
@@ -65,9 +109,9 @@ class TokenRow(NamedTuple):
 
 
 class SubjectRequestRow(NamedTuple):
-    """A row of the table `subject_request`: a request of a controller, by OpenDSR."""
+    """A request of a controller, by OpenDSR."""
 
-    id: str
+    id: Annotated[str, KEY]
     """The UUID that the controller gave it."""
     status: str
     facts: str
@@ -78,153 +122,65 @@ class SubjectRequestRow(NamedTuple):
     """The ledger entry that answered it."""
 
 
-TOKEN_COLUMNS = ", ".join(TokenRow._fields)
-SUBJECT_REQUEST_COLUMNS = ", ".join(SubjectRequestRow._fields)
-VAULT_COLUMNS = ", ".join(VaultRow._fields)
-DECISION_COLUMNS = ", ".join(DecisionRow._fields)
-
-
 class Column(NamedTuple):
-    """A column; `{blob}` in its type is the type of bytes."""
+    """A column, with the type of its values in Python, or `SHORT`."""
 
     name: str
-    type: str
-    constraint: str = "NOT NULL"
-
-    def definition(self, blob: str) -> str:
-        """The column as CREATE TABLE has it."""
-        return f"{self.name} {self.type.format(blob=blob)} {self.constraint}".rstrip()
+    type: type | str
+    constraint: str
 
 
 class Table(NamedTuple):
     """A table; its first column is the primary key."""
 
     name: str
+    rows: type[Any]
     columns: tuple[Column, ...]
 
-    def statement(self, blob: str) -> str:
-        """The statement that creates it."""
-        columns = ", ".join(column.definition(blob) for column in self.columns)
-        return f"CREATE TABLE {self.name} ({columns})"
+    @classmethod
+    def of(cls, name: str, rows: type[Any]) -> "Table":
+        """The table of such rows.
 
-
-class Index(NamedTuple):
-    """An index on one column."""
-
-    name: str
-    table: str
-    column: str
+        >>> Table.of("source", SourceRow).columns[0]
+        Column(name='number', type=<class 'int'>, constraint='NOT NULL PRIMARY KEY')
+        """
+        hints = get_type_hints(rows, include_extras=True)
+        return cls(name, rows, tuple(_column(column, hint) for column, hint in hints.items()))
 
     @property
-    def statement(self) -> str:
-        """The statement that creates it."""
-        return f"CREATE INDEX {self.name} ON {self.table} ({self.column})"
-
-
-KEY, UNIQUE = "PRIMARY KEY", "NOT NULL UNIQUE"
-OWNER_INDEX = Index("record_owner", "record", "owner")
-_RECORD = (
-    Column("identity", "{blob}", f"NOT NULL {KEY}"),
-    Column("owner", "{blob}", ""),
-    Column("arm", "INTEGER"),
-    Column("units", "BIGINT"),
-)
-_TABLES = (
-    Table(
-        "vault",
-        (
-            Column("one", "INTEGER", f"{KEY} CHECK (one = 1)"),
-            Column("id", "TEXT"),
-            Column("schema_version", "INTEGER"),
-            Column("configuration", "TEXT"),
-            Column("commits", "BIGINT"),
-            Column("ledger_size", "BIGINT"),
-            Column("frontier", "TEXT"),
-            Column("signing_key", "INTEGER"),
-            Column("decisions", "BIGINT"),
-            Column("check_sums", "TEXT"),
-            Column("seal", "{blob}"),
-        ),
-    ),
-    Table(
-        "decision",
-        (
-            Column("number", "INTEGER", KEY),
-            Column("key", "TEXT", UNIQUE),
-            Column("statistics", "TEXT"),
-            Column("served", "INTEGER", ""),
-            Column("served_by", "TEXT"),
-        ),
-    ),
-    Table("source", (Column("number", "INTEGER", KEY), Column("description", "TEXT"))),
-    Table(
-        "suppressed",
-        (
-            Column("digest", "{blob}", KEY),
-            Column("kind", "TEXT"),
-            Column("since", "BIGINT"),
-            Column("readmitted", "BIGINT", ""),
-        ),
-    ),
-    Table(
-        "entry",
-        (
-            Column("number", "BIGINT", KEY),
-            Column("kind", "TEXT"),
-            Column("envelope", "TEXT"),
-            Column("leaf", "{blob}"),
-        ),
-    ),
-    Table(
-        "people",
-        (
-            Column("number", "BIGINT", KEY),
-            Column("leaves", "{blob}"),
-            Column("said", "{blob}", ""),
-            Column("case_digest", "{blob}", ""),
-        ),
-    ),
-    Table(
-        "token",
-        (
-            Column("number", "INTEGER", KEY),
-            Column("digest", "{blob}", UNIQUE),
-            Column("facts", "TEXT"),
-            Column("last_used", "TEXT", ""),
-            Column("uses", "BIGINT"),
-        ),
-    ),
-    Table(
-        "subject_request",
-        (
-            Column("id", "TEXT", KEY),
-            Column("status", "TEXT"),
-            Column("facts", "TEXT"),
-            Column("identity", "{blob}", ""),
-            Column("sequence", "BIGINT", ""),
-        ),
-    ),
-)
-"""The tables that every vault has."""
-
-
-@dataclass(frozen=True)
-class RecordLayout:
-    """Which tables a vault has, and what the table `record` holds of a row."""
-
-    holds_rows: bool
-    """Whether there is a table of rows; an external vault has none."""
-    keyed: bool
-    """Whether rows belong to decisions by their keys."""
+    def key(self) -> Column:
+        """The primary key."""
+        return self.columns[0]
 
     @property
-    def columns(self) -> str:
-        """The columns of the table `record`."""
-        return "identity, owner, arm, units" + (", decision" if self.keyed else "")
+    def names(self) -> str:
+        """The names of the columns, as SQL lists them."""
+        return ", ".join(column.name for column in self.columns)
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """All tables of the vault."""
-        own = (*_RECORD, *([Column("decision", "INTEGER")] if self.keyed else []))
-        rows = (Table("record", own),) if self.holds_rows else ()
-        return (*_TABLES, *rows)
+
+def _column(name: str, hint: Any) -> Column:
+    kind, *marks = get_args(hint) or (hint,)
+    marks = [mark for mark in marks if mark is not type(None)]
+    is_optional = len(marks) < len(get_args(hint)) - 1
+    constraints = [] if is_optional else ["NOT NULL", *(mark for mark in marks if mark != SHORT)]
+    return Column(name, SHORT if SHORT in marks else kind, " ".join(constraints))
+
+
+TABLES = {
+    rows: Table.of(name, rows)
+    for name, rows in {
+        "vault": VaultRow,
+        "record": RecordRow,
+        "decision": DecisionRow,
+        "source": SourceRow,
+        "suppressed": SuppressedRow,
+        "entry": EntryRow,
+        "people": PeopleRow,
+        "token": TokenRow,
+        "subject_request": SubjectRequestRow,
+    }.items()
+}
+"""The tables, by the kind of their rows."""
+
+OWNER_INDEX = "CREATE INDEX record_owner ON record (owner)"
+"""The one index beside those of keys."""

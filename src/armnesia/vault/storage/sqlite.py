@@ -7,7 +7,7 @@ import os
 import sqlite3
 import stat
 import urllib.parse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from armnesia.vault.storage.database import (
     kept_by,
 )
 from armnesia.vault.storage.digest_arrays import NO_DIGEST, Columns
-from armnesia.vault.storage.schema import OWNER_INDEX, Table
+from armnesia.vault.storage.schema import OWNER_INDEX, SHORT
 
 _SETTINGS = (
     "PRAGMA synchronous = FULL",
@@ -53,11 +53,11 @@ class SqliteSession(Session):
 
     dialect = Dialect(
         mark="?",
-        blob="BLOB",
+        types={int: "INTEGER", SHORT: "INTEGER", str: "TEXT", bytes: "BLOB"},
         reindex="REINDEX",
         # Not the index of identities, which a first load fills in their order, many at a time.
-        drop_record_indexes=(f"DROP INDEX {OWNER_INDEX.name}",),
-        create_record_indexes=(OWNER_INDEX.statement,),
+        drop_record_indexes=("DROP INDEX record_owner",),
+        create_record_indexes=(OWNER_INDEX,),
     )
 
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
@@ -66,14 +66,7 @@ class SqliteSession(Session):
         for row in self.run(sql, parameters):  # noqa: UP028
             yield row
 
-    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
-        """Insert many rows."""
-        marks = ", ".join("?" * len(columns.split(",")))
-        self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
-
-    def load_columns(
-        self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True
-    ) -> None:
+    def load(self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True) -> None:
         """Hand over one blob per column, which one statement cuts into values.
 
         Into a table that has rows, insert one by one: a statement of many rows keeps a copy of every page
@@ -83,7 +76,8 @@ class SqliteSession(Session):
             lists = {name: values.tolist() for name, values in columns.items()}
             if nullable:
                 lists[nullable] = [None if value == NO_DIGEST else value for value in lists[nullable]]
-            self.load(table, ", ".join(columns), zip(*lists.values(), strict=True))
+            sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+            self._connection.executemany(sql, zip(*lists.values(), strict=True))
         elif length := len(next(iter(columns.values()))):
             cuts, blobs = [], []
             for place, (name, values) in enumerate(columns.items(), 2):
@@ -146,8 +140,6 @@ class SqliteDatabase(Database):
                     self._connection.execute("PRAGMA journal_mode = WAL")
                 for setting in _SETTINGS:
                     self._connection.execute(setting)
-                self.has_vault()  # reading creates the write-ahead log, which exists from now on
-            self._files = self._present_files()
             undo.pop_all()
 
     @staticmethod
@@ -184,10 +176,10 @@ class SqliteDatabase(Database):
         """The statement that created each table, index, trigger and view."""
         return dict(session.query("SELECT type || ' ' || name, sql FROM main.sqlite_master"))
 
-    def _new_schema(self, tables: Iterable[Table]) -> dict[str, Any]:
+    def _new_schema(self) -> dict[str, Any]:
         """The same of a database in memory."""
         with closing(sqlite3.connect(":memory:")) as connection:
-            for statement in self.session.dialect.creating(tables):
+            for statement in self.session.dialect.creating():
                 connection.execute(statement)
             return self._schema(SqliteSession(connection))
 
@@ -210,7 +202,6 @@ class SqliteDatabase(Database):
     def compact(self) -> None:
         """Rewrite the whole file, and empty the log."""
         with self._translating_errors():
-            self._check_place()
             self._connection.execute("VACUUM")
             if not self._empty_log(self._timeout):
                 raise kept_by(self.location, "another process was using the vault")
@@ -231,21 +222,6 @@ class SqliteDatabase(Database):
         """Close the connection and remove the new file."""
         self.close()
         self._remove()
-
-    def _check_place(self) -> None:
-        """Refuse to continue, or to acknowledge a commit, if the file or its log was replaced or removed."""
-        if self._present_files() != self._files:
-            raise database_error(
-                self.location, "was replaced by another file while it was open; open it again"
-            )
-
-    def _present_files(self) -> list[tuple[int, int]]:
-        """The identity of each of the vault's files, without opening them.
-
-        Closing a file would release all locks that this process has on it, SQLite's own among them.
-        """
-        present = [os.stat(name) for name in self._names if os.path.exists(name)]
-        return [(status.st_dev, status.st_ino) for status in present]
 
     def _check_private(self) -> None:
         """Refuse a vault that others may read or change, as such keys are refused."""
