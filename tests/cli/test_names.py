@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import made_once
 from tests.cli.examples import contents
 
 LOG = 'id,action,reward,user\n1,A,1,ann\n" 2",A,0," ann "\n"3,4",B,1,bob\n5;6,B,0,eve;x\n'
@@ -15,9 +16,12 @@ NO_ROW = "rows ingested without --id-column have no id and can be forgotten by u
 @pytest.fixture(autouse=True)
 def vault(folder: Path, run: Any) -> Path:
     """A vault of four rows with unusual names and ids."""
-    Path("log.csv").write_text(LOG)
-    assert run("init", "--actions", "A,B").code == 0
-    assert run("ingest", "log.csv", "--user-column", "user", "--id-column", "id", "--json").json["added"] == 4
+    with made_once(folder, "vault of unusual names") as is_first:
+        if is_first:
+            Path("log.csv").write_text(LOG)
+            assert run("init", "--actions", "A,B").code == 0
+            columns = ("--user-column", "user", "--id-column", "id")
+            assert run("ingest", "log.csv", *columns, "--json").json["added"] == 4
     return folder
 
 
