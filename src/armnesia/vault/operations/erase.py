@@ -8,7 +8,7 @@ what else has changed counts, as after an ingest. Killed in between, the next ru
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import NamedTuple
 
 from armnesia.core.errors import (
     ArmnesiaError,
@@ -24,16 +24,9 @@ from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.statements import Chosen
 from armnesia.vault.results import SourceErasures
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.source_counting import KIND_OF, Counted, SourceCounter, Update, by_role
-from armnesia.vault.state.source_statistics import with_update
-from armnesia.vault.state.sources import (
-    CountedSource,
-    checked_sources,
-    put_sources,
-    refuse_overlaps,
-    version_of,
-)
-from armnesia.vault.state.suppression import read_checked_suppressed
+from armnesia.vault.state.external_records import with_findings
+from armnesia.vault.state.source_counting import KIND_OF, Counted, SourceCounter
+from armnesia.vault.state.sources import CountedSource, checked_sources, put_sources
 from armnesia.vault.state.transaction import Transaction
 
 with suppress(ImportError):  # absent on Windows
@@ -43,14 +36,16 @@ _NOT_PURGED = "earlier versions of the source, or their files, hold the rows unt
 
 
 def source_erasures(
-    connection: VaultConnection, done: Mapping[str, Mapping[str, Any]] | None = None
+    connection: VaultConnection, done: Mapping[str, "Erased"] | None = None
 ) -> SourceErasures:
     """What is to be erased at each source, and what was `done` there, by the ids of sources."""
     with connection.reading() as transaction:
-        found = connection.records.sources(transaction.session)
-        now = tuple(replace(each, **(done or {}).get(each.id, {})) for each in found)
+        now = [
+            replace(each, rows=own.rows, remains=own.remains) if (own := (done or {}).get(each.id)) else each
+            for each in connection.records.sources(transaction.session)
+        ]
         permitted = transaction.state.configuration.may_erase_at_source
-        return SourceErasures(permitted, now, transaction.state.head)
+        return SourceErasures(permitted, tuple(now), transaction.state.head)
 
 
 def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
@@ -67,8 +62,7 @@ def preview_erasure(connection: VaultConnection) -> SourceErasures:
         eraser = run.eraser(each)
         eraser.check()
         people = run.people_at(eraser)
-        rows = eraser.find(people) if any(people) else 0
-        run.done[each.id] = {"rows": rows}
+        run.done[each.id] = Erased(eraser.find(people) if any(people) else 0)
     return source_erasures(connection, run.done)
 
 
@@ -79,7 +73,6 @@ def erase_at_sources(
 
     A source where that is not possible does not keep others from it; why it was not is raised at the end.
     """
-    ErasureRun(connection, purge=purge, ignore_retention=ignore_retention)  # it may be refused
     with _alone(connection):
         run = ErasureRun(connection, purge=purge, ignore_retention=ignore_retention)
         for each in run.sources:
@@ -96,17 +89,25 @@ def erase_at_sources(
     raise PartlyErasedError("; ".join(map(_reason, run.failures, run.failures.values())), found)
 
 
+class Erased(NamedTuple):
+    """What was done at a source."""
+
+    rows: int
+    """How many were deleted."""
+    remains: tuple[str, ...] = ()
+    is_purged: bool = False
+    """Whether nothing holds deleted rows any more."""
+
+
 @dataclass
 class ErasureRun:
-    """One run over all sources, by what the vault had at its beginning."""
+    """One run over all sources, for everybody who was forgotten when it began."""
 
     connection: VaultConnection
     purge: bool = False
     ignore_retention: bool = False
-    done: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By the id of a source that was erased, how many `rows` were deleted, and what `remains`."""
-    purged: set[str] = field(default_factory=set)
-    """The sources of them where nothing holds deleted rows any more."""
+    done: dict[str, Erased] = field(default_factory=dict)
+    """By the id of a source that was erased."""
     failures: dict[str, ArmnesiaError | OSError] = field(default_factory=dict)
     """By the name of a source, why it could not be erased."""
 
@@ -115,15 +116,15 @@ class ErasureRun:
         if self.ignore_retention and not self.purge:
             raise InvalidInputError("ignore_retention is about a purge, which was not asked for; give both")
         with self.connection.reading() as transaction:
-            state = transaction.state
-            if not state.configuration.may_erase_at_source:
+            self.state = transaction.state
+            if not self.state.configuration.may_erase_at_source:
                 raise VaultError(
                     "this vault may not erase rows at their sources: that is permitted when an external vault"
                     " is created (armnesia init --external --may-erase-at-source); nothing was changed"
                 )
             self.sources = checked_sources(transaction)
-            self.counter = SourceCounter.of(transaction, state)
-            self.through, self.suppressed = state.head.size, state.check_sums.suppressed
+            self.counter = SourceCounter(transaction.session, transaction.keyring, self.state)
+            self.suppressed = self.counter.suppressed  # read while the transaction is open
 
     def eraser(self, each: CountedSource) -> Eraser:
         """What erases rows of a source; refuse one of which not all rows are read."""
@@ -134,13 +135,13 @@ class ErasureRun:
                     " the same people that do not satisfy them would stay; drop it (armnesia restore"
                     " --without), and ingest it without conditions"
                 )
-            return each.opened(self.counter.configuration).eraser()
+            return each.opened(self.state.configuration).eraser()
 
     def people_at(self, eraser: Eraser) -> Chosen:
         """The forgotten people and records that a source has rows of."""
         source = eraser.now()
         with source.reading() as reading:
-            return self.counter.forgotten_in(source, reading)
+            return self.counter.forgotten_at(source, reading)
 
     def erase(self, each: CountedSource) -> None:
         """Delete rows at one source, and purge what still holds them."""
@@ -152,58 +153,54 @@ class ErasureRun:
         is_purged = not (eraser.keeps_old_rows and (rows or each.to_erase or each.to_purge))
         if self.purge:
             is_purged = eraser.purge(ignore_retention=self.ignore_retention)
-        self.purged |= {each.id} if is_purged else set()
         lacking = [
             f"the source has no {role} column, by which a forgotten {kind} could be found there"
             for role, kind in KIND_OF.items()
-            if each.columns[role] is None and self.counter.suppressed[kind]
+            if each.columns[role] is None and self.suppressed[kind]
         ]
         not_purged = [] if is_purged else [_NOT_PURGED]
-        self.done[each.id] = {"rows": rows, "remains": (*eraser.remains, *lacking, *not_purged)}
+        self.done[each.id] = Erased(rows, (*eraser.remains, *lacking, *not_purged), is_purged)
 
     def record(self) -> None:
         """Count the sources as they are now, and note in the ledger where nobody is left."""
         with self.connection.writing() as transaction:
-            counter = replace(self.counter, suppressed=read_checked_suppressed(transaction))
-            before, after, counted = checked_sources(transaction), list[CountedSource](), dict[int, Counted]()
-            for each in before:
-                now = each
-                with self.noting_failure(each):
-                    source = each.opened(counter.configuration)
-                    counted[each.number] = counter.count(source)
-                    now = replace(each, version=version_of(source), recount=False)
-                    if each.id in self.done:
-                        now = self._noted(transaction, now, counted[each.number])
-                after.append(now)
-            if len(counted) == len(before):
-                refuse_overlaps(after)
-                update = Update(before, after, counted, "rows were erased there")
-                state = with_update(transaction, transaction.state, update)
+            before, because = checked_sources(transaction), "rows were erased there"
+            counter = SourceCounter(transaction.session, transaction.keyring, transaction.state)
+            found = counter.find(before, because=because, noting=self.noting_failure)
+            after = [
+                self._noted(transaction, each, found.counted[each.number])
+                if each.id in self.done and each.number in found.counted
+                else each
+                for each in found.after
+            ]
+            if len(found.counted) == len(before):
+                state = with_findings(transaction, transaction.state, replace(found, after=after))
             else:  # the next ingest counts again whatever has changed
                 pairs = zip(before, after, strict=True)
-                after = [replace(new, version=old.version, recount=old.recount) for old, new in pairs]
+                after = [replace(new, version=old.version) for old, new in pairs]
                 state = put_sources(transaction, transaction.state, before, after)
             if state != transaction.state or transaction.collected:
                 transaction.store(state)
 
     def _noted(self, transaction: Transaction, each: CountedSource, counted: Counted) -> CountedSource:
         """What is to be erased at a source from now on; if nobody is left there, the ledger says so."""
-        if any(self.counter.forgotten(role, names) for role, names in by_role(counted.gone)):
+        if any(self.counter.forgotten(role, names) for role, names in counted.gone.by_role().items()):
             error = VaultError("rows of forgotten people came in meanwhile: run armnesia erase again")
             self.failures.setdefault(each.name, error)
             return replace(each, to_erase=True)
-        done, to_purge = self.done[each.id], each.id not in self.purged
-        if each.to_erase or done["rows"] or to_purge != each.to_purge:
+        done = self.done[each.id]
+        to_purge = not done.is_purged
+        if each.to_erase or done.rows or to_purge != each.to_purge:
             transaction.append(
                 "erased",
                 source=each.id,
-                through=self.through,
+                through=self.state.head.size,
                 version=each.short_version,
-                remains=list(done["remains"]),
+                remains=list(done.remains),
                 state="logically deleted" if to_purge else "purged",
             )
         # Whoever was forgotten meanwhile waits for the next run.
-        is_current = transaction.state.check_sums.suppressed == self.suppressed
+        is_current = transaction.state.check_sums.suppressed == self.state.check_sums.suppressed
         return replace(each, to_erase=not is_current, to_purge=to_purge)
 
     @contextmanager

@@ -128,9 +128,8 @@ def _answer(
         return nothing
     target, history = target.without(earlier), history.without(earlier)
     lookup = records.look_up(transaction, target, exactly=resolved.exactly)
-    update = None if lookup is None else lookup.update
-    because = None if update is None else update.because
-    gone = records.count(transaction.session) - update.n_counted if update is not None and because else 0
+    because = None if lookup is None else lookup.because
+    gone = records.count(transaction.session) - lookup.n_counted if lookup is not None and because else 0
     deleted = records.delete(transaction, target, lookup)
     if not resolved.exactly:
         holds = partial(records.keys_held, transaction, target, lookup=lookup)
@@ -139,7 +138,7 @@ def _answer(
     outcome = decide_request(transaction, touched, resolved)
     facts = _facts(before, outcome, resolved, served)
     if lookup is not None:
-        facts["sources"] = list(lookup.sources)
+        facts["sources"] = [each.id for each in lookup.before]
     number = _store(transaction, target, request, deleted, history, outcome, facts)
     after = transaction.state
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)

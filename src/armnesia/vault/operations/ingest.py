@@ -27,8 +27,8 @@ from armnesia.logs.statements import Reading, Tally
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.decision_table import read_decisions, served_action
-from armnesia.vault.state.decisions import decided
+from armnesia.vault.state.decision_table import served_action
+from armnesia.vault.state.decisions import VaultDecision, refused_arm
 from armnesia.vault.state.incoming_rows import read_rows
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.sealed_state import State
@@ -230,38 +230,47 @@ def _count_at_source(
     dry_run: bool,
 ) -> tuple[State, Any, dict[str, Any], int]:
     """Count what is new at the source of an external vault: state, served arm, counts, how many decisions."""
-    from armnesia.vault.state import source_statistics as statistics  # noqa: PLC0415 (few vaults need it)
-    from armnesia.vault.state.external_records import ExternalRecords  # noqa: PLC0415
+    from armnesia.vault.state import external_records as external  # noqa: PLC0415 (few vaults need it)
 
-    assert isinstance(connection.records, ExternalRecords)
+    assert isinstance(connection.records, external.ExternalRecords)
     with connection.reading() if dry_run else connection.writing() as transaction:
         before = transaction.state
         if before.configuration.may_erase_at_source:
             _warn_of_unerasable(source)
         state = with_user_type(with_actions(before, actions), user_type)
-        update = connection.records.new_rows(transaction, state, source)
-        known = read_decisions(transaction) if update.because else []
-        statistics.refuse_retired_arms(state, update.sums, known)
-        n_before = transaction.count_records() if update.because else 0
-        n_decisions = state.n_decisions + statistics.n_new_decisions(transaction, state, update.sums)
+        found = connection.records.new_rows(transaction, state, source)
+        changes = external.changes_of(transaction, state, found)
+        _refuse_retired_arms(state, changes)
+        n_before = transaction.count_records() if found.because else 0
         if not dry_run:
-            state = statistics.with_update(transaction, state, update)
+            state = external.with_findings(transaction, state, found, warns=True)
             if before.configuration.actions is None:
                 transaction.append("actions", configuration=state.configuration)
             if state.configuration.user_type != before.configuration.user_type:
                 transaction.append("user_type", configuration=state.configuration)
             if state != before:
                 transaction.store(state)
-            decided(read_decisions(transaction), state.configuration, warns=True)  # and are the same
         served = served_action(transaction)
     counts = {
-        "rows": sum(own.n_rows for own in update.counted.values()),
-        "added": update.n_counted - n_before,
+        "rows": sum(own.n_rows for own in found.counted.values()),
+        "added": found.n_counted - n_before,
         "already_there": 0,
-        "suppressed": sum(own.n_left_out for own in update.counted.values()),
-        "recounted_because": update.because,
+        "suppressed": sum(own.n_left_out for own in found.counted.values()),
+        "recounted_because": found.because,
     }
+    n_decisions = max([before.n_decisions, *(after.number for _, after in changes)])
     return transaction.state, served, counts, n_decisions
+
+
+def _refuse_retired_arms(state: State, changes: Sequence[tuple[VaultDecision, VaultDecision]]) -> None:
+    """Refuse rows of arms that their decision refuses, where there are more of them than before."""
+    configuration = state.configuration
+    if not any(rule.new_rows == "refuse" for rule in configuration.arms):
+        return
+    for old, new in changes:
+        for arm in sorted(configuration.arm_rules.refused(new.key)):
+            if new.statistics.counts[arm] > old.statistics.counts[arm]:
+                raise refused_arm(configuration, new.key, state.actions[arm], None)
 
 
 def _warn_of_unerasable(source: Source) -> None:

@@ -23,9 +23,9 @@ from armnesia.vault.results import Restored
 from armnesia.vault.state.check_sums import compute_check_sums
 from armnesia.vault.state.connection import VaultConnection, envelope_of, line_after
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision, decided
-from armnesia.vault.state.moved_sources import move_sources
 from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import State, read_row, state_of
+from armnesia.vault.state.sources import move_sources
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.transaction import Transaction, entry_row, people_row
 from armnesia.vault.storage import tables
@@ -85,7 +85,7 @@ def restore(
             tables.replace_all(session, TokenRow)  # nobody knows which of them are good
         lost = _bring_forward(session, source, known, n_own)
         facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": intact}
-        facts |= move_sources(connection, session, known.configuration, moved, without, known.dropped)
+        facts |= move_sources(session, known.configuration, moved, without, known.dropped)
         transaction = _at_the_end_of(session, connection, known, last, before)
         decisions = _decisions(session, before, known, counted=intact)
         _store(transaction, connection, before, known, decisions)

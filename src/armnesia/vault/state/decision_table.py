@@ -4,6 +4,7 @@ A vault without key columns has one decision, whose key is empty, from when its 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError
@@ -60,6 +61,31 @@ def empty_decisions(state: State, keys: Mapping[int, tuple[str, ...]]) -> list[V
     """Decisions without records, by their numbers."""
     empty = ArmSums.empty(len(state.actions), state.configuration.penalty)
     return [VaultDecision(number, key, empty, None, DEFAULT) for number, key in keys.items()]
+
+
+def changed_decisions(
+    transaction: Transaction,
+    state: State,
+    new: Mapping[int, tuple[str, ...]],
+    sums: Mapping[int, tuple[Sequence[int], Sequence[int]]],
+    *,
+    instead: bool = False,
+) -> list[tuple[VaultDecision, VaultDecision]]:
+    """The decisions that are new or get more records, or these `instead` of theirs: before and after.
+
+    `sums` are counts and units per arm, by the numbers of decisions, and `new` the keys of those that are
+    new. The learner has not decided yet. With `instead`, old decisions are returned if they differ.
+    """
+    before = read_decisions(transaction, None if instead else sums.keys() - new.keys())
+    nothing, pairs = [0] * len(state.actions), []
+    for each in [*before, *empty_decisions(state, new)]:
+        counts, units = sums.get(each.number, (nothing, nothing))
+        statistics = each.statistics.plus(counts, units)
+        if instead:
+            statistics = replace(each.statistics, counts=tuple(counts), units=tuple(units))
+        if not instead or each.number in new or statistics != each.statistics:
+            pairs.append((each, replace(each, statistics=statistics)))
+    return pairs
 
 
 def declared_keys(

@@ -24,9 +24,8 @@ from armnesia.logs import Source
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
-    empty_decisions,
+    changed_decisions,
     put_decisions,
-    read_decisions,
 )
 from armnesia.vault.state.decisions import FIRST, decided, refused_arm
 from armnesia.vault.state.incoming_rows import Rows
@@ -263,11 +262,8 @@ class RecordLoader:
         self._pending.restore_indexes()
         state, transaction = replace(self._state, check_sums=self._check_sums), self._transaction
         configuration, fixed = state.configuration, self._before.configuration
-        old = read_decisions(transaction, self._sums.keys() - self._numbers.new.keys())
-        filled = [
-            replace(each, statistics=each.statistics.plus(*self._sums[each.number]))
-            for each in [*old, *empty_decisions(state, self._numbers.new)]
-        ]
+        changed = changed_decisions(transaction, state, self._numbers.new, self._sums)
+        filled = [after for _, after in changed]
         state = put_decisions(transaction, state, decided(filled, configuration, warns=True))
         if fixed.actions is None:
             transaction.append("actions", configuration=configuration)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted
 from armnesia.core.progress import RowCounter
-from armnesia.core.urls import redacted
 from armnesia.logs import Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
@@ -25,7 +24,7 @@ from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import RecordRow
 
 if TYPE_CHECKING:
-    from armnesia.vault.state.external_records import SourceLookup
+    from armnesia.vault.state.source_counting import Findings
 
 _MOST_PROBLEMS = 20
 _AT_ONCE = 10_000
@@ -68,14 +67,12 @@ class Records:
         """How many records there are."""
         return tables.count(session, RecordRow)
 
-    def look_up(
-        self, transaction: Transaction, target: ErasureTarget, *, exactly: bool
-    ) -> "SourceLookup | None":
+    def look_up(self, transaction: Transaction, target: ErasureTarget, *, exactly: bool) -> "Findings | None":
         """Look a request up where the rows are, if that is not in the vault."""
         return None
 
     def find(
-        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
+        self, transaction: Transaction, target: ErasureTarget, lookup: "Findings | None"
     ) -> DecisionSums:
         """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
         keys = target.row_keys(transaction.keyring)
@@ -86,7 +83,7 @@ class Records:
         return found
 
     def delete(
-        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
+        self, transaction: Transaction, target: ErasureTarget, lookup: "Findings | None"
     ) -> DeletedRecords:
         """Delete the records of a request, and add them up."""
         sums = self.find(transaction, target, lookup)
@@ -97,7 +94,7 @@ class Records:
         )
 
     def names_held(
-        self, transaction: Transaction, target: ErasureTarget, lookup: "SourceLookup | None"
+        self, transaction: Transaction, target: ErasureTarget, lookup: "Findings | None"
     ) -> set[bytes]:
         """The row keys of those names in a request that have records."""
         return self.keys_held(transaction, target, target.row_keys(transaction.keyring), lookup)
@@ -107,12 +104,12 @@ class Records:
         transaction: Transaction,
         target: ErasureTarget,
         keys: Sequence[bytes],
-        lookup: "SourceLookup | None",
+        lookup: "Findings | None",
     ) -> set[bytes]:
         """Which row keys, of names that are spelled nearly as those of a request, have records."""
         return tables.values_of_records(transaction.session, target.row_column, keys)
 
-    def some_without_user(self, session: Session, lookup: "SourceLookup | None") -> bool:
+    def some_without_user(self, session: Session, lookup: "Findings | None") -> bool:
         """Whether there may be records without a user."""
         return tables.exists(session, RecordRow, owner=None)
 
@@ -174,10 +171,6 @@ class Records:
             problems.append(f"records: {counted(len(scan.forgotten), *kinds)} present")
         return problems, []
 
-    def matches(self, scan: RecordScan, state: State) -> bool:
-        """Whether the tables are as armnesia left them, as far as a recount depends on it."""
-        return scan.check_sums == state.check_sums
-
     def recount(
         self,
         transaction: Transaction,
@@ -219,12 +212,6 @@ class Records:
         """The sources that records are looked up at: none."""
         return ()
 
-    def drop_sources(self, session: Session, names: Sequence[str]) -> list[str]:
-        """Remove sources that no longer exist, and return their ids; refuse names that are none."""
-        for name in names:
-            raise unknown_source(name, {})
-        return []
-
 
 def refuse_returned(held: Collection[bytes]) -> None:
     """Refuse to certify again what was done while rows of the request are in the vault again."""
@@ -234,13 +221,6 @@ def refuse_returned(held: Collection[bytes]) -> None:
             " something other than armnesia: run armnesia verify, and armnesia restore --as-it-is to remove"
             " them"
         )
-
-
-def unknown_source(name: str, known: Mapping[str, object]) -> InvalidInputError:
-    """Refuse the name of a source that the vault does not have."""
-    return InvalidInputError(
-        f"the vault has no source {redacted(name)!r}; its sources are: {', '.join(known) or 'none'}"
-    )
 
 
 def statistics_problems(

@@ -1,14 +1,18 @@
-"""Counting rows at their sources, without those of forgotten people and records.
+"""Counting rows at their sources, without those of forgotten people and records, and looking people up there.
 
 The suppression list holds keyed digests, and the key never leaves this process. So a source is asked for its
-distinct names, those that are suppressed are handed to it, and one statement adds up the other rows.
+distinct names, those that are suppressed are handed to it, and one statement adds up the other rows. The rows
+of a request are found by a second statement, in the same reading: both see the same rows.
 
 Nothing is held of single sources but the version that was counted. New files of a folder are counted alone,
 and added. After any other change, all sources are counted again, whole.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from armnesia.core.errors import VaultError
@@ -18,151 +22,168 @@ from armnesia.logs import Source
 from armnesia.logs.counting import check_tallies
 from armnesia.logs.statements import Chosen, Reading, Tally
 from armnesia.logs.values import arm_of_text
-from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.sources import CountedSource, refuse_overlaps, version_of
-from armnesia.vault.state.suppression import Suppressed, read_checked_suppressed
-from armnesia.vault.state.transaction import Transaction
+from armnesia.vault.state.suppression import Suppressed, any_suppressed, checked_suppressed, suppressed_among
+from armnesia.vault.storage.database import Session
 
-Sums: TypeAlias = Mapping[tuple[tuple[str, ...], int], tuple[int, int]]
-"""What rows add up to, by their key and arm: how many there are, and their units."""
+Sums: TypeAlias = Mapping[tuple[tuple[str, ...], int], tuple[int, int, bool]]
+"""By key and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""
 KIND_OF = {"user": "user", "id": "record"}
 """What the suppression list calls the names in the column of a role."""
 _NOBODY = Chosen()
 
 
 class Counted(NamedTuple):
-    """The rows of a source that count, and those of a request among them."""
+    """The rows of one source."""
 
-    sums: Sums
+    kept: list[Tally]
+    """Those that count."""
     n_rows: int
-    n_left_out: int
     gone: Chosen
     """The names that have rows and are suppressed."""
     of_request: list[Tally]
 
+    @property
+    def n_left_out(self) -> int:
+        """How many rows do not count."""
+        return self.n_rows - sum(each.number for each in self.kept)
+
 
 @dataclass(frozen=True)
-class Update:
-    """What counting found, ready to be stored: what came since, or all rows of all sources."""
+class Findings:
+    """What was found at the sources: rows that are to be counted, and the rows of a request."""
 
     before: Sequence[CountedSource]
-    after: Sequence[CountedSource]
-    counted: Mapping[int, Counted]
+    after: Sequence[CountedSource] = ()
+    opened: Mapping[int, Source] = field(default_factory=dict)
+    """By the number of a source."""
+    counted: Mapping[int, Counted] = field(default_factory=dict)
     """By the number of a source, what was counted of it."""
-    because: str | None
+    because: str | None = None
     """Why all sources were counted again; None if these rows are added to what was counted before."""
-
-    @property
-    def sums(self) -> Sums:
-        """What was counted, together."""
-        total: dict[tuple[tuple[str, ...], int], tuple[int, int]] = {}
-        for own in self.counted.values():
-            for place, (count, units) in own.sums.items():
-                before = total.get(place, (0, 0))
-                total[place] = (before[0] + count, before[1] + units)
-        return total
+    sums: Sums = field(default_factory=dict)
+    """What all that was counted adds up to."""
+    of_request: Sequence[Tally] = ()
+    """The rows of a request, told apart by its names."""
+    held: frozenset[bytes] = frozenset()
+    """The row keys of the names of a request, and of likely spellings of them, that have rows."""
 
     @property
     def n_counted(self) -> int:
         """How many rows count."""
-        return sum(count for each in self.counted.values() for count, _ in each.sums.values())
+        return sum(count for count, _, _ in self.sums.values())
 
 
 @dataclass(frozen=True)
 class SourceCounter:
-    """Counts the rows of sources that are to be counted in a vault."""
+    """Counts the rows of sources in a vault, and finds the rows of a request there."""
 
-    configuration: Configuration
+    session: Session
     keyring: Keyring
-    suppressed: Suppressed
+    state: State
 
-    @classmethod
-    def of(cls, transaction: Transaction, state: State) -> "SourceCounter":
-        """By the suppression list as it is now, which must be as armnesia stored it."""
-        return cls(state.configuration, transaction.keyring, read_checked_suppressed(transaction))
+    @cached_property
+    def suppressed(self) -> Suppressed:
+        """The suppression list, which must be as armnesia stored it."""
+        return checked_suppressed(self.session, self.keyring, self.state)
 
-    def update(
+    def find(
         self,
         before: Sequence[CountedSource],
-        opened: Mapping[int, Source],
         request: Chosen = _NOBODY,
         *,
         new: CountedSource | None = None,
+        opened: Mapping[int, Source] | None = None,
         because: str | None = None,
         counter: RowCounter | None = None,
-    ) -> Update:
-        """Count what has changed at the sources; of a new one, all; or all of all, `because` of something.
+        noting: Callable[[CountedSource], AbstractContextManager[None]] = CountedSource.being_read,
+    ) -> Findings:
+        """Count what has changed at the sources; of a `new` one, all; or all of all, `because` of something.
 
-        The rows of a request are told apart where everything is counted.
+        Sources that are not `opened` yet are opened. Errors pass by `noting`: a source whose error it keeps
+        is left out.
         """
-        every = [*before, *([] if new is None else [new])]
-        parts = {} if new is None else {new.number: opened[new.number]}
-        for each in before:
-            source = opened[each.number]
-            if each.is_as_counted(source):
-                continue
-            part = None if each.recount or each.version is None else source.new_since(each.version)
-            if part is None:
-                because = because or _because(each)
-            else:
-                parts[each.number] = part
-        if because:
-            parts = {each.number: opened[each.number] for each in every}
-        after = [replace(each, version=version_of(opened[each.number]), recount=False) for each in every]
-        refuse_overlaps(after)
-        counted = dict[int, Counted]()
+        every, now = [*before, *([] if new is None else [new])], dict(opened or {})
         for each in every:
-            if each.number in parts:
-                with each.being_read():
-                    own = self.count(parts[each.number], request)
-                counted[each.number] = own
-                if counter is not None:
-                    counter.add(own.n_rows)
-        left_out = {number for number, own in counted.items() if own.n_left_out}
-        after = [replace(each, to_erase=each.to_erase or each.number in left_out) for each in after]
-        return Update(before, after, counted, because)
+            if each.number not in now:
+                with noting(each):
+                    now[each.number] = each.opened(self.state.configuration)
+        known = [each for each in every if each.number in now]
+        after = {each.number: replace(each, version=version_of(now[each.number])) for each in known}
+        parts, why = _parts(known, now, new)
+        because = because or why
+        if parts or because:
+            refuse_overlaps([*after.values()])
+        counted, rows = dict[int, Counted](), list[Tally]()
+        for each in known:
+            number, source = each.number, now[each.number]
+            part = source if because else parts.get(number)
+            with noting(each):
+                if part is not None:
+                    own = counted[number] = self._counted(part, request if part is source else _NOBODY)
+                    rows += own.of_request
+                    after[number] = replace(after[number], to_erase=each.to_erase or own.n_left_out > 0)
+                    if counter is not None:
+                        counter.add(own.n_rows)
+                if part is not source and any(request):
+                    rows += self._looked_up(source, request)
+        then = [after.get(each.number, each) for each in every]
+        sums = self.summed(chain.from_iterable(own.kept for own in counted.values()))
+        return Findings(before, then, now, counted, because, sums, rows)
 
-    def count(self, source: Source, request: Chosen = _NOBODY) -> Counted:
-        """Check the rows of a source and add them up, without those that are suppressed; in one reading.
-
-        The rows of a request are counted, and told apart as well.
-        """
-        assert self.configuration.actions is not None  # they are fixed before anything is counted
-        columns, reward_range = source.columns.named(), self.configuration.reward_range
-        asked = Chosen(*(names if role in columns else () for role, names in by_role(request)))
+    def _counted(self, source: Source, request: Chosen) -> Counted:
+        """Check the rows of a source and add them up, without those that are suppressed."""
         with source.reading() as reading:
-            gone = self.forgotten_in(source, reading)
-            chosen = Chosen({*gone.users, *asked.users}, {*gone.ids, *asked.ids})
-            by = [role for role, names in by_role(chosen) if names] if any(asked) else []
-            found = reading.tallies(
-                reward_range, chosen=chosen if any(chosen) else None, others=any(chosen), by=by
-            )
-        kept = [  # without a request, all that are chosen are gone
-            each
-            for each in found
-            if not (any(chosen) and each.chosen)
-            or (by and each.user not in gone.users and each.id not in gone.ids)
-        ]
-        if kept:
-            check_tallies(source, kept, self.configuration.actions, reward_range)
-        n_rows = sum(each.number for each in found)
-        n_left_out = n_rows - sum(each.number for each in kept)
-        of_request = [each for each in kept if each.user in asked.users or each.id in asked.ids]
-        return Counted(self._summed(kept), n_rows, n_left_out, gone, of_request)
+            gone = self.forgotten_at(source, reading)
+            chosen = gone if any(gone) else None
+            found = reading.tallies(self._reward_range, chosen=chosen, others=any(gone))
+            of_request = self._rows_of(source, reading, request)
+        kept = [each for each in found if not (any(gone) and each.chosen)]
+        self._check(source, kept)
+        return Counted(kept, sum(each.number for each in found), gone, of_request)
 
-    def _summed(self, tallies: Iterable[Tally]) -> Sums:
-        assert self.configuration.actions is not None
-        arm_of = arm_of_text(self.configuration.actions)
-        sums: dict[tuple[tuple[str, ...], int], tuple[int, int]] = {}
+    def _looked_up(self, source: Source, request: Chosen) -> list[Tally]:
+        """The rows of a request at a source that was counted."""
+        with source.reading() as reading:
+            found = self._rows_of(source, reading, request)
+        self._check(source, found)
+        return found
+
+    def _rows_of(self, source: Source, reading: Reading, request: Chosen) -> list[Tally]:
+        """The rows of a request that are not suppressed, by its names."""
+        asked, named = request.by_role().keys(), source.columns.named()
+        if not asked or not asked <= named.keys():
+            return []
+        also = {role for role, kind in KIND_OF.items() if any_suppressed(self.session, kind)}
+        by = [role for role in KIND_OF if role in named and role in asked | also]
+        found = reading.tallies(self._reward_range, chosen=request, by=by)
+        for role in by:
+            names = {name for each in found if (name := getattr(each, role)) is not None}
+            gone = self.forgotten(role, names, few=True)
+            found = [each for each in found if getattr(each, role) not in gone]
+        return found
+
+    @property
+    def _reward_range(self) -> tuple[float, float]:
+        return self.state.configuration.reward_range
+
+    def _check(self, source: Source, found: Sequence[Tally]) -> None:
+        if found:
+            check_tallies(source, found, self.state.require_actions(), self._reward_range)
+
+    def summed(self, tallies: Iterable[Tally]) -> Sums:
+        """What rows that were checked add up to."""
+        sums: dict[tuple[tuple[str, ...], int], tuple[int, int, bool]] = {}
+        arm_of = arm_of_text(self.state.configuration.actions or ())
         for each in tallies:
             place = (tuple(map(str, each.key)), arm_of[str(each.action)])
-            count, units = sums.get(place, (0, 0))
-            sums[place] = (count + each.number, units + each.units)
+            count, units, binary = sums.get(place, (0, 0, True))
+            sums[place] = (count + each.number, units + each.units, binary and each.is_binary)
         return sums
 
-    def forgotten_in(self, source: Source, reading: Reading) -> Chosen:
+    def forgotten_at(self, source: Source, reading: Reading) -> Chosen:
         """Which users and ids of a source are suppressed."""
         found: dict[str, set[str]] = {"user": set(), "id": set()}
         for role in found.keys() & source.columns.named():
@@ -172,11 +193,17 @@ class SourceCounter:
                     self._refuse_spellings(labels)
         return Chosen(found["user"], found["id"])
 
-    def forgotten(self, role: str, names: Collection[str]) -> set[str]:
-        """Which of these names are suppressed."""
-        suppressed = self.suppressed[KIND_OF[role]]
-        pairs = zip(names, digests_of(self.keyring, role, names), strict=True)
-        return {name for name, digest in pairs if digest in suppressed}
+    def forgotten(self, role: str, names: Collection[str], *, few: bool = False) -> set[str]:
+        """Which of these names are suppressed; a `few` are looked up, without reading the whole list."""
+        digests, kind = self.digests(role, names), KIND_OF[role]
+        suppressed = suppressed_among(self.session, digests) if few else self.suppressed[kind]
+        return {name for name, digest in zip(names, digests, strict=True) if digest in suppressed}
+
+    def digests(self, role: str, names: Collection[str]) -> list[bytes]:
+        """The digests of names in the column of a role, as the suppression list has them."""
+        if role == "user":
+            return self.keyring.owner_digests(names)
+        return self.keyring.record_identities("id", list(names))
 
     def _refuse_spellings(self, ids: Collection[str]) -> None:
         """Refuse ids of forgotten records after a program turned integers into floats, or the reverse."""
@@ -190,17 +217,17 @@ class SourceCounter:
             )
 
 
-def digests_of(keyring: Keyring, role: str, names: Collection[str]) -> list[bytes]:
-    """The digests of names in the column of a role, as the suppression list has them."""
-    return keyring.owner_digests(names) if role == "user" else keyring.record_identities("id", list(names))
-
-
-def by_role(chosen: Chosen) -> Iterable[tuple[str, Collection[str]]]:
-    """The names that are chosen, with the role of the column that has them."""
-    return zip(("user", "id"), chosen, strict=True)
-
-
-def _because(each: CountedSource) -> str:
-    if each.recount:
-        return f"source {each.name!r} has rows of people who were readmitted"
-    return f"source {each.name!r} has {'no versions' if each.version is None else 'changed'}"
+def _parts(
+    sources: Iterable[CountedSource], now: Mapping[int, Source], new: CountedSource | None
+) -> tuple[dict[int, Source], str | None]:
+    """What is to be counted alone, by the number of its source; or why all has to be counted again."""
+    parts = dict[int, Source]()
+    for each in sources:
+        source = now[each.number]
+        if each.is_as_counted(source):
+            continue
+        part = source if each is new else each.new_rows(source)
+        if part is None:
+            return {}, each.why_again
+        parts[each.number] = part
+    return parts, None

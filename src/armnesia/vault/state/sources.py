@@ -3,13 +3,14 @@
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armnesia.core.errors import (
     ArmnesiaError,
+    InvalidInputError,
     InvalidLogError,
     LostSourceError,
     MissingExtraError,
@@ -21,10 +22,10 @@ from armnesia.core.errors import (
 )
 from armnesia.core.identifiers import UserType
 from armnesia.core.randomness import secret_bytes
-from armnesia.core.urls import is_remote
+from armnesia.core.urls import is_remote, redacted
 from armnesia.logs import Source
 from armnesia.logs.source import Version, reopen
-from armnesia.vault.configuration import Configuration
+from armnesia.vault.configuration import EXTERNAL, Configuration
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.sealed_state import State, changed_values
 from armnesia.vault.state.source_columns import ROLES
@@ -35,6 +36,8 @@ from armnesia.vault.storage.schema import SourceRow
 
 _DEFAULTS = {"action": "action", "reward": "reward"}
 """Columns that the command line takes without being told."""
+OUTDATED: Version = {}
+"""No source has this version."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,12 @@ class CountedSource:
     address: Mapping[str, Any]
     """Where it is, its columns and its conditions: `Source.address`."""
     version: Version | None
-    """The version that was counted; None of a source that has no versions, which is counted each time."""
+    """The version that was counted; None of a source that has no versions, which is counted each time.
+
+    It is `OUTDATED` after people were readmitted, whose rows were left out: then it is counted again.
+    """
     id: str = field(default_factory=lambda: secret_bytes(4).hex())
     """By which the ledger and certificates name it: they do not say where it is."""
-    recount: bool = False
-    """Whether people were readmitted, whose rows were left out: it is counted again, whatever its version."""
     to_erase: bool = False
     """Whether rows of people or records may be there that were forgotten since it was last erased."""
     to_purge: bool = False
@@ -113,7 +117,10 @@ class CountedSource:
     @property
     def held(self) -> HeldSource:
         """What its operator is told of it."""
-        place, due = (self.id, self.name, self.columns), (self.recount, self.to_erase, self.to_purge)
+        place, due = (
+            (self.id, self.name, self.columns),
+            (self.version == OUTDATED, self.to_erase, self.to_purge),
+        )
         return HeldSource(*place, tuple(self.address["where"]), self.ingest_command, *due)
 
     @property
@@ -150,7 +157,18 @@ class CountedSource:
     def is_as_counted(self, source: Source) -> bool:
         """Whether nothing of the source has changed since it was counted."""
         version = version_of(source)
-        return not self.recount and version is not None and version == self.version
+        return version is not None and version == self.version
+
+    def new_rows(self, source: Source) -> Source | None:
+        """The rows that came since it was counted; None if it has to be counted again."""
+        return source.new_since(self.version) if self.version else None
+
+    @property
+    def why_again(self) -> str:
+        """Why all sources are counted again if this one is not as it was counted."""
+        if self.version == OUTDATED:
+            return f"source {self.name!r} has rows of people who were readmitted"
+        return f"source {self.name!r} has {'no versions' if self.version is None else 'changed'}"
 
     @contextmanager
     def being_read(self) -> Iterator[None]:
@@ -211,6 +229,37 @@ def put_sources(
     removed = [old[each.number].row for each in new if each.number in old]
     check_sums = state.check_sums.update(transaction.keyring, "source", [*removed, *rows])
     return replace(state, check_sums=check_sums)
+
+
+def move_sources(
+    session: Session,
+    configuration: Configuration,
+    moved: Sequence[tuple[str, str]],
+    without: Collection[str],
+    dropped: Collection[str],
+) -> dict[str, Any]:
+    """Change the places of sources, and drop others; what the ledger says of it.
+
+    `dropped` are the ids of those that were dropped after the backup of a vault was made.
+    """
+    sources = read_sources(session) if configuration.mode == EXTERNAL else []
+    known = {each.name: each for each in sources if each.id not in dropped}
+    left = {name: each for name, each in known.items() if name not in without}
+    for name, there in [*((name, known) for name in without), *((old, left) for old, _ in moved)]:
+        if name not in there:
+            raise InvalidInputError(
+                f"the vault has no source {redacted(name)!r}; its sources are: {', '.join(there) or 'none'}"
+            )
+    for each in sources:
+        if each.id in dropped or each.name in without:
+            tables.delete(session, SourceRow, number=each.number)
+    now = [left[old].relocated(new, configuration) for old, new in moved]
+    session.execute_together([tables.put(each.row) for each in now])
+    ids = {
+        "moved": [each.id for each in now],
+        "dropped": [each.id for each in known.values() if each.name in without],
+    }
+    return {what: own for what, own in ids.items() if own}
 
 
 def refuse_overlaps(sources: Sequence[CountedSource]) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
+from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
@@ -73,8 +75,13 @@ class History:
 
 def read_checked_suppressed(transaction: Transaction) -> Suppressed:
     """All digests on the suppression list; refuse it if something other than armnesia has changed it."""
-    rows = list(tables.stream(transaction.session, SuppressedRow))
-    if not transaction.state.check_sums.has(transaction.keyring, "suppressed", rows):
+    return checked_suppressed(transaction.session, transaction.keyring, transaction.state)
+
+
+def checked_suppressed(session: Session, keyring: Keyring, state: State) -> Suppressed:
+    """As `read_checked_suppressed`, where there is no transaction."""
+    rows = list(tables.stream(session, SuppressedRow))
+    if not state.check_sums.has(keyring, "suppressed", rows):
         raise VaultError(
             "the suppression list was changed by something other than armnesia, so that rows of forgotten"
             " people could come in; nothing was changed: run armnesia restore --as-it-is"
@@ -90,6 +97,12 @@ def read_suppressed(session: Session) -> Suppressed:
 def any_suppressed(session: Session, kind: str) -> bool:
     """Whether any person, or any record, is suppressed."""
     return tables.exists(session, SuppressedRow, kind=kind, readmitted=None)
+
+
+def suppressed_among(session: Session, digests: Collection[bytes]) -> set[bytes]:
+    """Which of these digests are suppressed."""
+    found = tables.read(session, SuppressedRow, digest=list(digests), readmitted=None)
+    return {bytes(row.digest) for row in found}
 
 
 def _by_kind(rows: Iterable[SuppressedRow]) -> Suppressed:
