@@ -16,7 +16,7 @@ from armnesia.service.problems import Problem
 from armnesia.service.settings import Settings
 from armnesia.service.tokens import Route
 from armnesia.vault import Role, Token, Tokens, Vault
-from armnesia.vault.tokens import token_digest
+from armnesia.vault.operations.tokens import token_digest
 from tests.databases import Place
 from tests.service.certificates import processor
 from tests.service.servers import PEOPLE, SETTINGS, Served, fill, serving, serving_existing
@@ -132,11 +132,13 @@ def test_tokens_that_something_else_has_changed_are_all_refused(sqlite_place: Pl
 
 
 def test_a_token_is_accepted_until_its_last_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    token = Token(1, Role.READER, "", "2026-11-03", "2026-11-06")
-    tokens = Tokens(((token, token_digest("text")),))
+    token = Token(1, Role.READER, "", "2026-11-03", "2026-11-06", digest=token_digest("text"))
+    tokens = Tokens((token,))
     for day, accepted in (("02", False), ("03", True), ("06", True), ("07", False)):
-        monkeypatch.setattr("armnesia.vault.tokens.utc_now", lambda day=day: f"2026-11-{day}T10:00:00Z")
-        assert (tokens.find("text") == token) == accepted
+        monkeypatch.setattr(
+            "armnesia.vault.operations.tokens.utc_now", lambda day=day: f"2026-11-{day}T10:00:00Z"
+        )
+        assert (tokens.find(token.digest) == token) == accepted
 
 
 def test_a_revoked_token_is_refused_after_the_time_of_the_cache(

@@ -26,7 +26,7 @@ from armnesia.service.app import create_app
 from armnesia.service.opendsr.desk import Desk
 from armnesia.service.opendsr.processor import Processor
 from armnesia.service.tokens import name_of
-from armnesia.vault import Callback, ForgetRequest, SubjectRequest, Vault
+from armnesia.vault import Callback, ForgetRequest, Keyring, SubjectRequest, Vault
 from tests.databases import Place, fresh_place
 from tests.service.certificates import DOMAIN, HOST, elliptic_key, issued, processor, rsa_key
 from tests.service.servers import PEOPLE, SETTINGS, Served, fill, let_the_desk_work, listening, log_of
@@ -494,7 +494,8 @@ def test_what_is_stored_reads_back_the_same() -> None:
         (Callback("u", "pending", 3, "t"),),
         "o",
     )
-    assert SubjectRequest.of_facts("id", "pending", request.facts(), None, None) == request
+    keyring = Keyring.create("v-1")
+    assert SubjectRequest.of_row(request.row(keyring), keyring) == request
     assert request.to_dict()["untold"] == 1
 
 

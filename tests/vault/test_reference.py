@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from armnesia.vault import Configuration, Vault, results, subject_requests, tokens
+from armnesia.vault import Configuration, Vault, results
+from armnesia.vault.operations import subject_requests, tokens
 
 PAGE = (Path(__file__).parents[2] / "docs" / "vault-python.md").read_text(encoding="utf-8")
 API = PAGE.split("\n## Python API\n", 1)[1].split("\n## ", 1)[0]

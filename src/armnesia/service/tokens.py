@@ -16,7 +16,7 @@ from armnesia.service.problems import Problem, responses, unreadable
 from armnesia.service.settings import Settings
 from armnesia.service.vault_worker import VaultWorker
 from armnesia.vault import Role, Token, Tokens
-from armnesia.vault.tokens import token_digest
+from armnesia.vault.operations.tokens import token_digest
 
 TOKEN = "armnesia.token"
 """Where the scope of a request has its token, once it was accepted."""
@@ -48,7 +48,7 @@ class TokenGuard:
     async def check_digest(self, digest: bytes) -> Token:
         """The token whose text has this digest, as `check` finds it: a session of the page keeps that."""
         await self._refresh()
-        found = self._tokens.find_digest(digest)
+        found = self._tokens.find(digest)
         if found is None:
             raise Problem("unauthorized")
         self._uses[found.number] += 1

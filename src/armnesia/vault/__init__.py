@@ -8,6 +8,8 @@ from armnesia.vault.ledger.certificate import Certificate, PublicKeys
 from armnesia.vault.ledger.checkpoint import Checkpoint
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
+from armnesia.vault.operations.subject_requests import Callback, SubjectRequest
+from armnesia.vault.operations.tokens import IssuedToken, Role, Token, Tokens
 from armnesia.vault.results import (
     OPERATOR_ONLY,
     SCREEN_ONLY,
@@ -38,8 +40,6 @@ from armnesia.vault.results import (
 )
 from armnesia.vault.state.request_options import ForgetRequest
 from armnesia.vault.storage.opening import known_addresses
-from armnesia.vault.subject_requests import Callback, SubjectRequest
-from armnesia.vault.tokens import IssuedToken, Role, Token, Tokens
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [

@@ -20,7 +20,7 @@ from armnesia.service.problems import Problem
 from armnesia.service.running import service_of
 from armnesia.service.tokens import TOKEN
 from armnesia.vault import Role
-from armnesia.vault.tokens import token_digest
+from armnesia.vault.operations.tokens import token_digest
 
 router = APIRouter(route_class=PageRoute)
 last_router = APIRouter(route_class=PageRoute)

@@ -1,18 +1,82 @@
-"""Requests of controllers that the service was sent, kept until they are answered, with names encrypted.
+"""Requests of controllers to erase people, by OpenDSR: kept until they are answered, with names encrypted.
 
 The names are encrypted with a key of the vault, and their ciphertext is deleted with the answer.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.canonical_json import canonical, read_object
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.result import plain
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.schema import SubjectRequestRow
-from armnesia.vault.subject_requests import SubjectRequest
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A status that a controller is still to be told, at one of the addresses of a request."""
+
+    url: str
+    status: str
+    attempts: int = 0
+    after: str = ""
+    """The time of the next attempt."""
+
+
+@dataclass(frozen=True)
+class SubjectRequest:
+    """A request of a controller to erase people, by OpenDSR; times are as `utc_now` writes them."""
+
+    id: str
+    """The UUID that the controller gave it."""
+    status: str
+    """"pending", "in_progress", "completed" or "cancelled"."""
+    controller: str
+    received: str
+    submitted: str
+    due: str
+    """When it has to be completed."""
+    begin: str
+    """When it will be begun; until then it can be cancelled."""
+    regulation: str
+    body_digest: str = ""
+    """A keyed digest of the body of the request, by which the same one is recognised."""
+    urls: tuple[str, ...] = ()
+    """Where the controller wants to be told of changes."""
+    callbacks: tuple[Callback, ...] = ()
+    obstacle: str = ""
+    """Why it could not be answered, as a kind of problem; empty if nothing is in the way."""
+    users: tuple[str, ...] | None = field(default=None, repr=False)
+    """The names of the people; None once they are forgotten, or the request is cancelled."""
+    sequence: int | None = None
+    """The ledger entry that answered it."""
+
+    def row(self, keyring: Keyring) -> SubjectRequestRow:
+        """The request as the table holds it: nothing in the clear names a person."""
+        facts = self._but("id", "status", "users", "sequence")
+        names = None if self.users is None else keyring.encrypted(list(self.users), self.id)
+        return SubjectRequestRow(self.id, self.status, canonical(facts), names, self.sequence)
+
+    @classmethod
+    def of_row(cls, row: SubjectRequestRow, keyring: Keyring) -> "SubjectRequest":
+        """Read a row."""
+        facts = read_object(row.facts, "the facts of a request")
+        callbacks = tuple(Callback(**each) for each in facts.pop("callbacks"))
+        urls = tuple(facts.pop("urls"))
+        users = None if row.identity is None else tuple(keyring.decrypted(row.identity, row.id))
+        apart: dict[str, Any] = {"users": users, "sequence": row.sequence}
+        return cls(row.id, row.status, **facts, urls=urls, callbacks=callbacks, **apart)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What may be shown to an operator: all but the names and the digest of the body."""
+        return {**self._but("users", "body_digest", "callbacks"), "untold": len(self.callbacks)}
+
+    def _but(self, *names: str) -> dict[str, Any]:
+        return {name: plain(value) for name, value in vars(self).items() if name not in names}
 
 
 def add_subject_request(connection: VaultConnection, request: SubjectRequest, body: bytes) -> SubjectRequest:
@@ -45,7 +109,7 @@ def list_subject_requests(
     with connection.reading() as transaction:
         session = transaction.session
         rows = tables.open_subject_requests(session) if only_open else tables.read(session, SubjectRequestRow)
-        found = [_request(row, transaction.keyring) for row in rows]
+        found = [SubjectRequest.of_row(row, transaction.keyring) for row in rows]
     return tuple(sorted(found, key=lambda request: (request.received, request.id)))
 
 
@@ -63,21 +127,13 @@ def change_subject_request(
 
 def _read(transaction: Transaction, id_: str) -> SubjectRequest | None:
     found = tables.read(transaction.session, SubjectRequestRow, id=id_)
-    return _request(found[0], transaction.keyring) if found else None
-
-
-def _request(row: SubjectRequestRow, keyring: Keyring) -> SubjectRequest:
-    facts = read_object(row.facts, "the facts of a request")
-    users = None if row.identity is None else tuple(keyring.decrypted(row.identity, row.id))
-    return SubjectRequest.of_facts(row.id, row.status, facts, users, row.sequence)
+    return SubjectRequest.of_row(found[0], transaction.keyring) if found else None
 
 
 def _put(transaction: Transaction, request: SubjectRequest) -> None:
     """Store a request, a new one or in the place of that with the same id."""
     keyring, state = transaction.keyring, transaction.state
-    names = None if request.users is None else keyring.encrypted(list(request.users), request.id)
-    facts = canonical(request.facts())
-    row = SubjectRequestRow(request.id, request.status, facts, names, request.sequence)
+    row = request.row(keyring)
     rows = [*tables.read(transaction.session, SubjectRequestRow, id=request.id), row]
     transaction.add(tables.put(row))
     transaction.store(state, check_sums=state.check_sums.update(keyring, "subject_request", rows))
