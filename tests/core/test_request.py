@@ -1,7 +1,6 @@
 """Deletion requests: their properties, and what is refused."""
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,18 +78,6 @@ def test_sums_that_are_not_whole_cannot_be_called_binary() -> None:
     assert DeletionRequest(fractional).binary is False
     with pytest.raises(InvalidInputError, match="binary must be False: the sums are not whole numbers"):
         DeletionRequest(fractional, binary=True)
-
-
-def test_sums_of_records_are_checked_like_any_request() -> None:
-    held = ArmStatistics.from_rewards({"A": [1, 0, 0.5], "B": [1]})
-    found = DeletionRequest.from_sums(held, [(0, 1, UNIT, True), (0, 1, UNIT // 2, False)])
-    expected = ArmStatistics.from_rewards({"A": [1, 0.5], "B": []})
-    assert found == DeletionRequest(replace(expected, products=None))  # a vault counts no squares
-    assert DeletionRequest.from_sums(held, []) is None
-    with pytest.raises(InvalidInputError, match="binary must be False: the sums are not whole numbers"):
-        DeletionRequest.from_sums(held, [(0, 1, UNIT // 2, True)])
-    with pytest.raises(InvalidInputError, match="statistics of action 'B' are impossible"):
-        DeletionRequest.from_sums(held, [(1, 1, 2 * UNIT, True)])
 
 
 def test_sums_beyond_int64_are_checked_too() -> None:

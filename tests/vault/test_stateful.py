@@ -13,6 +13,7 @@ from hypothesis.errors import FlakyFailure, FlakyStrategyDefinition
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from armnesia.core.errors import VaultError
+from armnesia.core.request import DeletionRequest
 from armnesia.privacy import Level
 from armnesia.unlearners import Release, Rollback
 from armnesia.vault import Configuration
@@ -48,7 +49,7 @@ SETTINGS = settings(
 _TRIES = 5
 """Of a search for a planted fault whose failure was not the same when it was replayed."""
 
-FACTS, RELEASE = forget._facts, released_request.release_within_policy
+FACTS, ANSWER = released_request._ledger_facts, released_request.answer_within_policy
 DELETE = Records.delete
 
 
@@ -81,15 +82,16 @@ def _never_forgotten(_: History) -> dict[str, int]:
     return {}
 
 
-def _without_the_arm(*arguments: Any) -> dict[str, Any]:
-    return {name: fact for name, fact in FACTS(*arguments).items() if name != "released"}
+def _without_the_arm(state: Any, answer: Any, touched: Any, *others: Any) -> dict[str, Any]:
+    facts = FACTS(state, answer, touched, *others)
+    return {name: fact for name, fact in facts.items() if name != "released" or touched is not None}
 
 
 def _by_rollback_as_if_asked_for(*arguments: Any) -> Any:
-    answer, release, stream = RELEASE(*arguments)
-    if isinstance(answer.unlearner, Rollback):
-        release = replace(release, guarantee=replace(release.guarantee, level=Level.RETAINED))
-    return answer, release, stream
+    answer = ANSWER(*arguments)
+    if not isinstance(answer.method.unlearner, Rollback):
+        return answer
+    return answer._replace(guarantee=replace(answer.guarantee, level=Level.RETAINED))
 
 
 def _one_record_less(self: Records, transaction: Transaction, *request: Any) -> Any:
@@ -97,11 +99,8 @@ def _one_record_less(self: Records, transaction: Transaction, *request: Any) -> 
     return DELETE(self, transaction, *request)
 
 
-JOINT_FACTS = released_request._joint_facts
-
-
 def _hides_decisions(*arguments: Any) -> dict[str, Any]:
-    return {name: fact for name, fact in JOINT_FACTS(*arguments).items() if name != "decisions"}
+    return {name: fact for name, fact in FACTS(*arguments).items() if name != "decisions"}
 
 
 def _serves_the_first_arm(decisions: Any, stream: Any, served: Any, by: Any) -> Any:
@@ -116,7 +115,7 @@ def _rolls_nothing_back(decisions: Any, *_: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "fault", "noticed_by"),
     [
-        ("_joint_facts", _hides_decisions, "_ledger_tells_nothing_more"),
+        ("_ledger_facts", _hides_decisions, "_ledger_tells_nothing_more"),
         ("unstacked", _serves_the_first_arm, "holds_what_the_model_holds"),
         ("unstacked", _rolls_nothing_back, "teardown"),  # by verify
     ],
@@ -187,7 +186,9 @@ def _sees_all_records(*arguments: Any) -> Any:
     touched = TOUCHED(*arguments)
     if touched is None:
         return None
-    return touched._replace(stream=replace(touched.stream, offered=None), visible=touched.request)
+    return touched._replace(
+        stream=replace(touched.stream, offered=None), visible=DeletionRequest(touched.records)
+    )
 
 
 TOUCHED = released_request.read_touched_decisions
@@ -222,10 +223,10 @@ def test_a_request_releases_a_retired_arm_only_if_it_sees_its_records(
         (record_loader, "read_checked_suppressed", _forgets_nobody, "_ingest"),
         (Release, "draw", _least_likely, "_forget"),
         (History, "forgotten", _never_forgotten, "_forget"),
-        (forget, "_facts", _without_the_arm, "ledger_tells_nothing_more _forget"),
+        (released_request, "_ledger_facts", _without_the_arm, "ledger_tells_nothing_more _forget"),
         (
             released_request,
-            "release_within_policy",
+            "answer_within_policy",
             _by_rollback_as_if_asked_for,
             "ledger_tells_nothing_more",
         ),

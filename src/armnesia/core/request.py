@@ -1,6 +1,6 @@
 """A deletion request: the records to forget, as counts and sums per arm."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -44,27 +44,6 @@ class DeletionRequest:
         units = (to_units(values, reward_range) for values in rewards.values())
         binary = all(np.isin(arm, (0, UNIT)).all() for arm in units)
         return cls(ArmStatistics.from_rewards(rewards, reward_range), binary)
-
-    @classmethod
-    def from_sums(cls, statistics: ArmStatistics, sums: Iterable[tuple[int, int, int, bool]]) -> Self | None:
-        """Make a request over the arms of these statistics from sums of its records; None if there are none.
-
-        A sum is (arm, count, sum of reward units, whether every reward is the lowest or the highest).
-
-        >>> statistics = ArmStatistics.from_rewards({"A": [1, 0, 1], "B": [0]})
-        >>> DeletionRequest.from_sums(statistics, [(0, 1, UNIT, True), (0, 1, 0, True)]).counts
-        array([2, 0])
-        """
-        counts, totals = [0] * statistics.n_actions, [0] * statistics.n_actions
-        binary = True
-        for arm, count, total, only_extremes in sums:
-            counts[arm] += count
-            totals[arm] += total
-            binary &= only_extremes
-        if not any(counts):
-            return None
-        records = ArmStatistics.of_checked_arms(statistics.actions, counts, totals, statistics.reward_range)
-        return cls(records, binary)
 
     def taken_from(self, statistics: ArmStatistics) -> ArmStatistics:
         """D∖U: the statistics without these records; the last answer is kept, because a release asks twice.

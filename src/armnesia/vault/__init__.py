@@ -38,7 +38,7 @@ from armnesia.vault.results import (
     VaultIdentity,
     Verification,
 )
-from armnesia.vault.state.request_options import ForgetRequest
+from armnesia.vault.state.requests import ForgetRequest
 from armnesia.vault.storage.opening import known_addresses
 from armnesia.vault.vault import DEFAULT_URL, Vault
 

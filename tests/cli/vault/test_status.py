@@ -62,7 +62,7 @@ def test_scores_are_those_of_one_decision(run: Any) -> None:
     assert run("ingest", "log.csv").code == 0
     refused = run("status", "--scores")
     assert refused.code == 2
-    assert "name the one whose scores are wanted, as in --where country=…" in " ".join(refused.err.split())
+    assert "a decision of this vault is named by 'country'" in " ".join(refused.err.split())
     assert run("status", "--where", "country=DE").code == 2
     found = run("status", "--scores", "--where", "country=FR", "--json").json
     own = [row.split(",") for row in rows if row.endswith("FR")]

@@ -143,7 +143,7 @@ def test_one_decision_is_named_by_its_whole_key(place: Place) -> None:
         ):
             with pytest.raises(InvalidInputError, match=sentence):
                 vault.decide(where=where)
-        with pytest.raises(InvalidInputError, match="has decisions by 'country', 'age': name one of them"):
+        with pytest.raises(InvalidInputError, match="; 'country', 'age' are missing"):
             vault.decide()
 
 

@@ -167,14 +167,14 @@ def test_a_failure_that_is_no_refusal_rolls_all_of_them_back(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(place) as vault:
-        before, release = held(vault), released_request.release_within_policy
+        before, release = held(vault), released_request.answer_within_policy
 
         def fail(configuration: Any, touched: Any, resolved: Any) -> Any:
-            if touched.request.counts.sum() == 1:
+            if touched.records.counts.sum() == 1:
                 raise MemoryError
             return release(configuration, touched, resolved)
 
-        monkeypatch.setattr(released_request, "release_within_policy", fail)
+        monkeypatch.setattr(released_request, "answer_within_policy", fail)
         with pytest.raises(MemoryError):
             vault.forget_many([ForgetRequest(users=["ann"]), ForgetRequest(users=["bob"])])
         assert held(vault) == before

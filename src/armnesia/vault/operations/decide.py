@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError, VaultError
-from armnesia.core.messages import listed
+from armnesia.core.errors import InvalidInputError
 from armnesia.vault.ledger.signed_decisions import SignedDecisions
 from armnesia.vault.results import Served, ServedDecisions
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import find_decision, read_decisions
 from armnesia.vault.state.decisions import key_dict, stacked
+from armnesia.vault.state.transaction import Transaction
 
 
 def decide(
@@ -20,14 +20,15 @@ def decide(
     With `statistics`, for the operator, also how far the best score is ahead of the second best.
     """
     with connection.reading() as transaction:
-        state, configuration = transaction.state, transaction.state.configuration
-        if where is None and configuration.by:
-            names = [column.name for column in configuration.key_columns]
-            raise InvalidInputError(
-                f"the vault has decisions by {listed(names)}: name one of them, as in"
-                f" where={dict.fromkeys(names, '…')!r}, or take all of them"
-            )
-        decision = find_decision(transaction, where)
+        return served_in(transaction, where, statistics=statistics)
+
+
+def served_in(
+    transaction: Transaction, where: Mapping[str, Any] | None = None, *, statistics: bool = False
+) -> Served:
+    """As `decide`, in a transaction."""
+    state, configuration = transaction.state, transaction.state.configuration
+    decision = find_decision(transaction, where)
     return Served(
         action=None if decision.served is None else state.actions[decision.served],
         by=decision.served_by,
@@ -39,14 +40,11 @@ def decide(
 
 def decide_signed(connection: VaultConnection) -> SignedDecisions:
     """The served arms of all decisions, signed with the key in use."""
-    served = decide_all(connection)
     with connection.reading() as transaction:
-        if transaction.state.head != served.head:
-            raise VaultError("the vault was changed meanwhile; run the same command again")
-        keyring = transaction.keyring
+        served = _served(transaction)
     each = zip(served.keys, served.actions, strict=True)
     decisions = [{"key": dict(key), "action": action} for key, action in each]
-    return SignedDecisions.issue(keyring, served.head, served.by, decisions)
+    return SignedDecisions.issue(transaction.keyring, served.head, served.by, decisions)
 
 
 def decide_all(
@@ -59,11 +57,18 @@ def decide_all(
     if after < 0 or (limit is not None and limit < 0):
         raise InvalidInputError(f"after and limit must be 0 or more; got {after} and {limit}")
     with connection.reading() as transaction:
-        state, configuration = transaction.state, transaction.state.configuration
-        total = state.n_decisions
-        last = total if limit is None else min(total, after + limit)
-        numbers = None if after == 0 and last == total else range(after + 1, last + 1)
-        decisions = read_decisions(transaction, numbers) if after < last else []
+        return _served(transaction, statistics=statistics, after=after, limit=limit)
+
+
+def _served(
+    transaction: Transaction, *, statistics: bool = False, after: int = 0, limit: int | None = None
+) -> ServedDecisions:
+    """The served arms of some decisions, by their numbers."""
+    state, configuration = transaction.state, transaction.state.configuration
+    total = state.n_decisions
+    last = total if limit is None else min(total, after + limit)
+    numbers = None if after == 0 and last == total else range(after + 1, last + 1)
+    decisions = read_decisions(transaction, numbers)
     return ServedDecisions(
         by=configuration.by,
         keys=tuple(key_dict(configuration.key_columns, each.key) for each in decisions),

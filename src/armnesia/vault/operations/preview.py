@@ -2,30 +2,23 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError
+from armnesia.unlearners import JointRelease
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.results import Preview
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import served_action
-from armnesia.vault.state.likely_names import refuse_other_spellings
 from armnesia.vault.state.released_request import (
     TouchedDecisions,
+    answer_within_policy,
     counts_by_action,
     describe_touched,
     read_touched_decisions,
-    release_within_policy,
     released_elsewhere,
 )
-from armnesia.vault.state.request_options import (
-    RequestOptions,
-    ResolvedRequest,
-    or_refusal,
-    unless_refused,
-)
-from armnesia.vault.state.suppression import History
+from armnesia.vault.state.requests import ForgetRequest, find, or_refusal
 from armnesia.vault.state.transaction import Transaction
 
 
@@ -59,60 +52,46 @@ def preview_methods(
 
     A method that is refused has its error in its place.
     """
-    target, asked = ErasureTarget.of(users, records), [RequestOptions(**method) for method in methods]
+    target, asked = ErasureTarget.of(users, records), [ForgetRequest(**method) for method in methods]
     with connection.reading() as transaction:
         state = transaction.state
-        resolved = [or_refusal(each.resolve, state.configuration) for each in asked]
-        if all(isinstance(each, ArmnesiaError) for each in resolved):
-            return [each for each in resolved if isinstance(each, ArmnesiaError)]
-        target = target.normalised(state.configuration.user_type)
-        earlier = History.read(transaction, target).forgotten
-        repeated, held_by = len(earlier) == len(target.names), connection.records
-        lookup = held_by.look_up(transaction, target, exactly=exactly)
-        sums = held_by.find(transaction, target, lookup)
-        held = held_by.names_held(transaction, target, lookup)
-        if not repeated and not exactly:
-            others = target.without(earlier)
-            holds = partial(held_by.keys_held, transaction, others, lookup=lookup)
-            refuse_other_spellings(transaction, others, held, holds)
-        touched = read_touched_decisions(transaction, sums)
-        some_not_held = bool(target.users) and len(held) + len(earlier) < len(target.names)
-        unknown = some_not_held and held_by.some_without_user(transaction.session, lookup)
-        keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
-        not_held = tuple(name for name, key in keys if key not in held and name not in earlier)
+        found = find(connection, transaction, target, exactly=exactly)
+        touched = read_touched_decisions(transaction, found.rows.sums)
         nothing = Preview(
-            repeated=repeated,
-            named=len(target.names),
-            held=len(held),
+            repeated=not found.target.names,
+            named=len(found.named.names),
+            held=len(found.rows.held),
             unlearner=None,
-            counts=counts_by_action(state, None if touched is None else touched.request),
+            counts=counts_by_action(state, touched),
             served_before=served_action(transaction),
             release=None,
-            not_held=not_held,
-            decisions=describe_touched(state, touched) if state.configuration.by else None,
+            not_held=found.not_held,
+            decisions=describe_touched(state, touched),
             decided_again=0 if state.configuration.by else None,
-            may_be_without_user=unknown,
-            forgotten_before=len(earlier),
+            may_be_without_user=found.may_be_without_user,
+            forgotten_before=sum(len(each.names) for each in found.forgotten_before),
         )
-        if touched is None:
-            return [each if isinstance(each, ArmnesiaError) else nothing for each in resolved]
-        return [unless_refused(each, _preview_by, transaction, touched, nothing) for each in resolved]
+        return [or_refusal(_preview_by, transaction, touched, nothing, each) for each in asked]
 
 
 def _preview_by(
-    transaction: Transaction, touched: TouchedDecisions, nothing: Preview, resolved: ResolvedRequest
+    transaction: Transaction, touched: TouchedDecisions | None, nothing: Preview, request: ForgetRequest
 ) -> Preview:
     """What one method would do with the records that a request touches."""
-    configuration = transaction.state.configuration
-    used, release, _ = release_within_policy(configuration, touched, resolved)
-    again = nothing.decided_again
-    if configuration.by and not release.guarantee.level.sees_shape:
-        again = len(released_elsewhere(transaction, touched))
+    method = request.method(transaction.state.configuration)
+    if nothing.repeated:
+        return nothing
+    answer = answer_within_policy(transaction.state.configuration, touched, method)
+    if touched is None or answer.release is None:
+        return nothing
+    others, used = released_elsewhere(transaction, touched, answer), answer.method
+    budget = answer.release.each if isinstance(answer.release, JointRelease) else used.budget
+    remark = touched.stream.remark(used.unlearner, touched.visible, budget)
     return replace(
         nothing,
         unlearner=used.unlearner.name,
-        release=release,
+        release=answer.release,
         fallback_because=used.fallback_because,
-        method_lines=used.lines_about(touched.stream, touched.visible, release),
-        decided_again=again,
+        method_lines=(f"Unlearner: {used.unlearner.described}", *([remark] if remark else [])),
+        decided_again=nothing.decided_again if others is None else len(others),
     )

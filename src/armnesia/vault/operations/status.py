@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError
-from armnesia.core.messages import listed
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.certificate import PublicKeys
+from armnesia.vault.operations.decide import served_in
 from armnesia.vault.results import ArmScore, Served, Status, VaultIdentity
 from armnesia.vault.state.certificates import entry_in
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import find_decision
 from armnesia.vault.state.decisions import DEFAULT, VaultDecision, key_dict, stacked
-from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import EntryRow, SuppressedRow
@@ -27,9 +25,8 @@ def status_of(
     """
     with connection.reading() as transaction:
         session, state = transaction.session, transaction.state
-        asked = (scores or where is not None) and state.configuration.actions
-        decision = _named(transaction, where) if asked else None
-        served = None if state.configuration.by else find_decision(transaction)
+        decision = find_decision(transaction, where) if scores or where is not None else None
+        served = None if state.configuration.by else served_in(transaction)
         suppressed = tables.count(session, SuppressedRow, readmitted=None)
         corrected = [entry_in(text) for text in tables.envelopes_of(session, ["correct"])]
         waiting = _uncompacted(session)
@@ -38,11 +35,7 @@ def status_of(
     return Status(
         vault=state.vault,
         location=connection.database.location,
-        served=Served(
-            None if served is None or served.served is None else state.actions[served.served],
-            DEFAULT if served is None else served.served_by,
-            state.head,
-        ),
+        served=served or Served(None, DEFAULT, state.head),
         configuration=state.configuration,
         decisions=state.n_decisions if state.configuration.by else None,
         records=records,
@@ -97,21 +90,10 @@ def _uncompacted(session: Session) -> int:
     return tables.count(session, EntryRow, after=through, kind=["forget", "correct", "restored"])
 
 
-def _named(transaction: Transaction, where: Mapping[str, Any] | None) -> VaultDecision:
-    """The decision whose scores are wanted; refuse if it is not said which."""
-    state = transaction.state
-    if where is not None:
-        return find_decision(transaction, where)
-    if state.configuration.by:
-        names = [column.name for column in state.configuration.key_columns]
-        raise InvalidInputError(
-            f"the vault has decisions by {listed(names)}: name the one whose scores are wanted, as in"
-            f" --where {','.join(f'{name}=…' for name in names)}"
-        )
-    return find_decision(transaction)
-
-
-def _scores(decision: VaultDecision, configuration: Configuration) -> tuple[ArmScore, ...]:
+def _scores(decision: VaultDecision, configuration: Configuration) -> tuple[ArmScore, ...] | None:
+    """The arms of a decision; None while there are none."""
+    if not configuration.actions:
+        return None
     stream = stacked([decision], configuration)
     statistics, found = stream.statistics, stream.decision()
     columns = (

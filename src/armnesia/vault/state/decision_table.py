@@ -14,6 +14,7 @@ from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.state.decisions import (
     DEFAULT,
     FIRST,
+    RELEASE,
     ArmSums,
     VaultDecision,
     checked_key,
@@ -33,15 +34,23 @@ LONGEST_KEY = 1000
 def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = None) -> list[VaultDecision]:
     """The decisions with these numbers, or all, by their numbers; refused if one is missing."""
     if numbers is None:
-        rows = tables.read(transaction.session, DecisionRow)
-    else:
-        wanted = sorted(numbers)
-        rows = sorted(tables.read(transaction.session, DecisionRow, number=wanted))
-        if [row.number for row in rows] != wanted:
-            raise VaultError(
-                "decisions of the vault were removed by something other than armnesia: run armnesia verify,"
-                " and restore a backup"
-            )
+        return _decisions_of(tables.read(transaction.session, DecisionRow))
+    wanted = sorted(numbers)
+    rows = sorted(tables.read(transaction.session, DecisionRow, number=wanted))
+    if [row.number for row in rows] != wanted:
+        raise VaultError(
+            "decisions of the vault were removed by something other than armnesia: run armnesia verify, and"
+            " restore a backup"
+        )
+    return _decisions_of(rows)
+
+
+def read_released(transaction: Transaction) -> list[VaultDecision]:
+    """The decisions that serve what a request has released."""
+    return _decisions_of(tables.read(transaction.session, DecisionRow, served_by=RELEASE))
+
+
+def _decisions_of(rows: Iterable[DecisionRow]) -> list[VaultDecision]:
     try:
         return list(map(VaultDecision.of_row, rows))
     except (ValueError, TypeError, LookupError, AttributeError):
@@ -116,19 +125,16 @@ def find_decision(transaction: Transaction, where: Mapping[str, Any] | None = No
 
     That of a vault without key columns and without actions is empty.
     """
-    state = transaction.state
-    columns = state.configuration.key_columns
+    state, columns = transaction.state, transaction.state.configuration.key_columns
     key = checked_key(columns, where or {})
-    text = canonical(key)
-    numbers = [FIRST]
-    if columns:
-        numbers = [row.number for row in tables.read(transaction.session, DecisionRow, key=text)]
-    if not numbers:
-        raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
     if not columns and not state.n_decisions:
-        return empty_decisions(state, {FIRST: ()})[0]
-    (decision,) = read_decisions(transaction, numbers)
-    return decision
+        return empty_decisions(state, {FIRST: key})[0]
+    if not columns:
+        return read_decisions(transaction, [FIRST])[0]
+    found = _decisions_of(tables.read(transaction.session, DecisionRow, key=canonical(key)))
+    if not found:
+        raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
+    return found[0]
 
 
 def served_action(transaction: Transaction) -> Any:

@@ -1,6 +1,6 @@
 """What a request to forget comes to: the touched decisions, the released arms, and its ledger facts."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from armnesia.unlearners import JointRelease, Release, Rollback
 from armnesia.unlearners.stream import Stream
 from armnesia.vault.configuration import Configuration, check_joint, meaningful_budget
 from armnesia.vault.results import TouchedDecision
-from armnesia.vault.state.decision_table import put_decisions, read_decisions
+from armnesia.vault.state.decision_table import put_decisions, read_decisions, read_released, served_action
 from armnesia.vault.state.decisions import (
     DEFAULT,
     LEARNER,
@@ -26,11 +26,9 @@ from armnesia.vault.state.decisions import (
     unstacked,
 )
 from armnesia.vault.state.records import DecisionSums
-from armnesia.vault.state.request_options import ResolvedRequest
+from armnesia.vault.state.requests import Method
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import DecisionRow
 
 
 class TouchedDecisions(NamedTuple):
@@ -39,7 +37,8 @@ class TouchedDecisions(NamedTuple):
     decisions: list[VaultDecision]
     stream: Stream
     """Their records; in a vault with key columns the decisions are on its first axis."""
-    request: DeletionRequest
+    records: ArmStatistics
+    """The records of the request."""
     visible: DeletionRequest
     """Its records of offered arms: all that an unlearner sees of it."""
 
@@ -50,40 +49,32 @@ def read_touched_decisions(transaction: Transaction, sums: DecisionSums) -> Touc
         return None
     configuration, decisions = transaction.state.configuration, read_decisions(transaction, sums)
     stream = stacked(decisions, configuration, jointly=bool(configuration.by))
-    request = visible = _request(decisions, sums, configuration)
-    if stream.offered is not None:
-        offered = dict(zip([each.number for each in decisions], np.atleast_2d(stream.offered), strict=True))
-        seen = {each: [own for own in sums[each] if offered[each][own[0]]] for each in offered}
-        visible = _request(decisions, seen, configuration)
-    return TouchedDecisions(decisions, stream, request, visible)
-
-
-def _request(
-    decisions: Sequence[VaultDecision], sums: DecisionSums, configuration: Configuration
-) -> DeletionRequest:
-    """The records of a request, with the decisions on the first axis if there can be many."""
-    actions = configuration.actions
-    assert actions is not None  # there are records
-    counts = np.zeros((len(decisions), len(actions)), dtype=np.int64)
-    units, binary = np.zeros((len(decisions), len(actions)), dtype=object), True
+    shape: tuple[int, ...] = (len(decisions), len(stream.statistics.actions))
+    offered = np.ones(shape, bool) if stream.offered is None else stream.offered.reshape(shape)
+    counts, units, binary = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=object), True
     for place, decision in enumerate(decisions):
-        for arm, count, total, only_extremes in sums.get(decision.number, ()):
+        for arm, count, total, only_extremes in sums[decision.number]:
             counts[place, arm] += count
             units[place, arm] += total
-            binary &= only_extremes
-    which = slice(None) if configuration.by else 0
-    records = ArmStatistics(actions, counts[which], units[which], configuration.reward_range)
-    return DeletionRequest(records, binary)
+            binary &= only_extremes or not offered[place, arm]
+    own, shape = stream.statistics, stream.statistics.counts.shape
+    records = seen = ArmStatistics(own.actions, counts.reshape(shape), units.reshape(shape), own.reward_range)
+    if stream.offered is not None:
+        seen = records.selected(lambda every: np.where(offered.reshape(every.shape), every, 0))
+    return TouchedDecisions(decisions, stream, records, DeletionRequest(seen, binary))
 
 
 def describe_touched(
-    state: State, touched: TouchedDecisions | None, served: Sequence[Hashable] | None = None
-) -> tuple[TouchedDecision, ...]:
-    """What a request does in each decision that it touches; `served` are the released arms."""
-    if touched is None:
-        return ()
+    state: State, touched: TouchedDecisions | None, served: Sequence[Hashable] = ()
+) -> tuple[TouchedDecision, ...] | None:
+    """What a request does in each decision that it touches; None in a vault without key columns.
+
+    `served` are the released arms.
+    """
     columns, actions = state.configuration.key_columns, state.actions
-    after = [None] * len(touched.decisions) if served is None else served
+    if touched is None or not columns:
+        return () if columns else None
+    after = served or [None] * len(touched.decisions)
     return tuple(
         TouchedDecision(
             key=key_dict(columns, decision.key),
@@ -92,34 +83,94 @@ def describe_touched(
             served=arm,
         )
         for decision, counts, arm in zip(
-            touched.decisions, touched.request.counts.tolist(), after, strict=True
+            touched.decisions, touched.records.counts.tolist(), after, strict=True
         )
     )
 
 
-def counts_by_action(state: State, deleted: DeletionRequest | None) -> dict[Hashable, int]:
+def counts_by_action(state: State, touched: TouchedDecisions | None) -> dict[Hashable, int]:
     """The deleted records per action, of all decisions together."""
-    if deleted is None:
+    if touched is None:
         return dict.fromkeys(state.actions, 0)
-    return dict(zip(state.actions, np.atleast_2d(deleted.counts).sum(axis=0).tolist(), strict=True))
+    counts = np.atleast_2d(touched.records.counts).sum(axis=0).tolist()
+    return dict(zip(state.actions, counts, strict=True))
+
+
+class Answer(NamedTuple):
+    """How a request is answered."""
+
+    method: Method
+    guarantee: Guarantee
+    release: Release | JointRelease | None
+    """None if nothing is held."""
+    later: Stream | None
+    """The touched decisions without the records."""
+
+
+def answer_within_policy(
+    configuration: Configuration, touched: TouchedDecisions | None, method: Method
+) -> Answer:
+    """The answer by a method; nothing is drawn.
+
+    A request that the policy does not allow, or that touches several arms where the unlearner handles one, is
+    refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
+    refused: that may depend on the rewards, which must not choose the unlearner.
+    """
+    policy = configuration.policy
+    try:
+        found = _answer(configuration, touched, method)
+        if policy.allows(found.guarantee):
+            return found
+        refusal: ArmnesiaError = policy.refusal(found.guarantee)
+    except UnsupportedError as error:
+        if touched is None or method.unlearner.several_arms or touched.visible.n_sources.max() < 2:
+            raise
+        refusal = error
+    if policy.beyond == "refuse":
+        raise refusal
+    exact = Method(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
+    found = _answer(configuration, touched, exact)
+    weakest = Level.weakest(method.unlearner.level, found.guarantee.level)
+    if policy.allows(Guarantee(method.budget.epsilon, method.budget.delta, weakest)):
+        # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
+        guarantee = replace(found.guarantee, level=weakest)
+        release = None if found.release is None else replace(found.release, guarantee=guarantee)
+        found = found._replace(guarantee=guarantee, release=release)
+    return found
+
+
+def _answer(configuration: Configuration, touched: TouchedDecisions | None, method: Method) -> Answer:
+    """The answer by a method, not yet compared with the policy; nothing held is claimed as anything else."""
+    if configuration.by:
+        check_joint(method.unlearner)
+    if touched is None:
+        of_penalty = Level.RETAINED if configuration.penalty == "retained" else Level.REQUEST_SHAPE
+        budget = method.budget if method.unlearner.needs_budget else meaningful_budget(0.0, 0.0)
+        level = Level.weakest(method.unlearner.level, of_penalty)
+        return Answer(method, Guarantee(budget.epsilon, budget.delta, level), None, None)
+    answer = touched.stream.forget_jointly if configuration.by else touched.stream.forget
+    release, later = answer(method.unlearner, touched.visible, method.budget)
+    if touched.visible.records is not touched.records:
+        later = touched.stream.remove(DeletionRequest(touched.records))
+    return Answer(method, release.guarantee, release, later)
 
 
 class RequestOutcome(NamedTuple):
-    """What a request comes to: what the ledger says of it, and the state after it."""
+    """What a request comes to."""
 
-    kind: str
-    facts: Mapping[str, Any]
+    answer: Answer
     state: State
-    release: Release | JointRelease | None
-    served: Sequence[Hashable] = ()
+    """The state after it, which the caller stores."""
+    facts: dict[str, Any]
+    """What the ledger says of it."""
+    served: Sequence[Hashable]
     """The released arms, of each touched decision."""
-    fallback_because: str | None = None
-    decided_again: int | None = None
+    decided_again: int | None
     """See `Forgotten`."""
 
 
 def decide_request(
-    transaction: Transaction, touched: TouchedDecisions | None, resolved: ResolvedRequest
+    transaction: Transaction, touched: TouchedDecisions | None, method: Method
 ) -> RequestOutcome:
     """Release an arm in each decision and roll the statistics back, if there were records.
 
@@ -127,107 +178,64 @@ def decide_request(
     chosen their arms: all served arms are then those of the learner, also in decisions that served what an
     earlier request released.
     """
-    before, configuration = transaction.state, transaction.state.configuration
-    if touched is None:
-        again = 0 if configuration.by else None
-        return RequestOutcome("nothing_held", {}, before, None, decided_again=again)
-    used, release, stream = release_within_policy(configuration, touched, resolved)
-    served = release.draw() if isinstance(release, JointRelease) else [release.draw()]
-    conceals = bool(configuration.by) and not release.guarantee.level.sees_shape
-    by = [RELEASE] * len(served)
-    if conceals:
-        by = [DEFAULT if empty else LEARNER for empty in stream.decision().no_data.tolist()]
-    arms = [before.actions.index(action) for action in served]
-    changed = unstacked(touched.decisions, stream, arms, by)
-    others = released_elsewhere(transaction, touched) if conceals else set()
-    if others:
-        changed += decided(read_decisions(transaction, others), configuration)
-    state = put_decisions(transaction, before, changed)
-    facts = _ledger_facts(configuration, release.guarantee, used)
-    facts |= (_joint_facts if configuration.by else _single_facts)(before, touched, release.guarantee, served)
-    again = len(others) if configuration.by else None
-    return RequestOutcome("forget", facts, state, release, served, used.fallback_because, again)
+    state, configuration = transaction.state, transaction.state.configuration
+    answer = answer_within_policy(configuration, touched, method)
+    served: Sequence[Hashable] = ()
+    others = released_elsewhere(transaction, touched, answer)
+    if touched is not None and answer.release is not None and answer.later is not None:
+        release, later = answer.release, answer.later
+        served = release.draw() if isinstance(release, JointRelease) else [release.draw()]
+        by = [RELEASE] * len(served)
+        if others is not None:
+            by = [DEFAULT if empty else LEARNER for empty in later.decision().no_data.tolist()]
+        arms = [state.actions.index(action) for action in served]
+        changed = unstacked(touched.decisions, later, arms, by)
+        changed += decided(others or [], configuration)
+        state = put_decisions(transaction, state, changed)
+    arm = None if configuration.by else served[0] if served else served_action(transaction)
+    facts = _ledger_facts(state, answer, touched, served, arm)
+    return RequestOutcome(answer, state, facts, served, len(others or ()) if configuration.by else None)
 
 
-def released_elsewhere(transaction: Transaction, touched: TouchedDecisions) -> set[int]:
-    """The numbers of the other decisions that serve what an earlier request released."""
-    serving = tables.read(transaction.session, DecisionRow, served_by=RELEASE)
-    return {row.number for row in serving} - {each.number for each in touched.decisions}
+def released_elsewhere(
+    transaction: Transaction, touched: TouchedDecisions | None, answer: Answer
+) -> list[VaultDecision] | None:
+    """The other decisions that serve what an earlier request released.
 
-
-def release_within_policy(
-    configuration: Configuration, touched: TouchedDecisions, resolved: ResolvedRequest
-) -> tuple[ResolvedRequest, Release | JointRelease, Stream]:
-    """The release, within the policy, and the stream without the records.
-
-    A request that the policy does not allow, or that touches several arms where the unlearner handles one, is
-    refused; or answered by exact rollback, if the policy says so. Whatever else an unlearner cannot answer is
-    refused: that may depend on the rewards, which must not choose the unlearner.
+    None where nobody has to decide again: with one decision, and where the touched ones are public.
     """
-    stream, policy = touched.stream, configuration.policy
-    answer = stream.forget_jointly if configuration.by else stream.forget
-    if configuration.by:
-        check_joint(resolved.unlearner)
-    release: Release | JointRelease
-    try:
-        release, later = answer(resolved.unlearner, touched.visible, resolved.budget)
-        if policy.allows(release.guarantee):
-            return resolved, release, _without_all(touched, later)
-        refusal: ArmnesiaError = policy.refusal(release.guarantee)
-    except UnsupportedError as error:
-        if resolved.unlearner.several_arms or touched.visible.n_sources.max() < 2:
-            raise
-        refusal = error
-    if policy.beyond == "refuse":
-        raise refusal
-    exact = ResolvedRequest(Rollback(), {}, meaningful_budget(0.0, 0.0), fallback_because=str(refusal))
-    release, later = answer(exact.unlearner, touched.visible, exact.budget)
-    weakest = Level.weakest(resolved.unlearner.level, stream.level)
-    if policy.allows(Guarantee(resolved.budget.epsilon, resolved.budget.delta, weakest)):
-        # Other requests are answered as asked, so that an answer by rollback reveals this one's shape.
-        release = replace(release, guarantee=replace(release.guarantee, level=weakest))
-    return exact, release, _without_all(touched, later)
-
-
-def _without_all(touched: TouchedDecisions, later: Stream) -> Stream:
-    """The stream without the records of arms that are not offered, either."""
-    return later if touched.visible is touched.request else touched.stream.remove(touched.request)
+    if touched is None or not transaction.state.configuration.by or answer.guarantee.level.sees_shape:
+        return None
+    own = {each.number for each in touched.decisions}
+    return [each for each in read_released(transaction) if each.number not in own]
 
 
 def _ledger_facts(
-    configuration: Configuration, guarantee: Guarantee, resolved: ResolvedRequest
+    state: State,
+    answer: Answer,
+    touched: TouchedDecisions | None,
+    served: Sequence[Hashable],
+    arm: Hashable | None,
 ) -> dict[str, Any]:
-    """What the ledger says of every deletion: no identifier, no reward, no counts."""
-    return {
-        "unlearner": {"name": resolved.unlearner.name, **resolved.options},
-        "learner": {
-            "name": configuration.learner,
-            "confidence": configuration.confidence,
-            **configuration.learner_options,
-        },
+    """What the ledger says of a request: no identifier, no reward; what was lost only if that is public.
+
+    Of a request that found nothing it is of the same kind. `arm` is the one of a vault without key columns.
+    """
+    configuration, method, guarantee = state.configuration, answer.method, answer.guarantee
+    facts: dict[str, Any] = {
+        "unlearner": {"name": method.unlearner.name, **method.options},
+        "learner": configuration.learner_facts,
         "penalty": configuration.penalty,
         "budget": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
         "level": str(guarantee.level),
+        **({"by": list(configuration.by)} if configuration.by else {"released": arm}),
     }
-
-
-def _single_facts(
-    state: State, touched: TouchedDecisions, guarantee: Guarantee, served: Sequence[Hashable]
-) -> dict[str, Any]:
-    """What the ledger says of a deletion in the one decision: what was lost only if that is public."""
-    facts: dict[str, Any] = {"released": served[0]}
-    return facts | ({"counts": touched.request.counts.tolist()} if guarantee.level.sees_shape else {})
-
-
-def _joint_facts(
-    state: State, touched: TouchedDecisions, guarantee: Guarantee, served: Sequence[Hashable]
-) -> dict[str, Any]:
-    """What the ledger says of a deletion in many decisions: which they are only if that is public."""
-    facts: dict[str, Any] = {"by": list(state.configuration.by)}
-    if guarantee.level.sees_shape:
-        columns, counts = state.configuration.key_columns, touched.request.counts.tolist()
-        facts["decisions"] = [
-            {"key": key_dict(columns, decision.key), "counts": own, "released": arm}
-            for decision, own, arm in zip(touched.decisions, counts, served, strict=True)
-        ]
+    if not guarantee.level.sees_shape:
+        return facts
+    if not configuration.by:
+        return {**facts, "counts": list(counts_by_action(state, touched).values())}
+    decisions = describe_touched(state, touched, served) or ()
+    facts["decisions"] = [
+        {"key": each.key, "counts": list(each.counts.values()), "released": each.served} for each in decisions
+    ]
     return facts
