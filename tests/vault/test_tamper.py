@@ -249,7 +249,7 @@ def rewritten(vault: Vault) -> None:
     """Tell another past: each entry a little later, in a tree and under a seal of the true keys."""
     connection = vault
     with connection.database.writing() as session:
-        transaction = Transaction(session, connection.all_keys, connection._state(session))
+        transaction = Transaction(session, connection.all_keys, connection.read_state(session))
         seed = transaction.keyring.signing_keys[-1]
         frontier = Frontier()
         for number, _, text, _ in list(tables.stream(session, EntryRow)):
@@ -259,7 +259,7 @@ def rewritten(vault: Vault) -> None:
             session.execute_together([tables.insert(entry_row(entry, envelope))])
             frontier = frontier.append(envelope.leaf)
         transaction.state = replace(transaction.state, frontier=frontier)
-        transaction.store(transaction.state)
+        transaction.finish()
 
 
 @pytest.mark.parametrize("how", ["shortened", "rewritten"])
@@ -287,7 +287,7 @@ def test_another_consistent_ledger_is_found_by_the_journal_or_a_kept_checkpoint(
     with place.open(checked=False) as vault:
         assert any(problem.startswith("journal: ") for problem in vault.verify().problems)
         with vault.database.reading() as session:
-            state = vault._state(session)
+            state = vault.read_state(session)
             first = replace(vault.journal.last(), commit=0, size=0, root=Frontier().root)
             own = line_after(session, state, first)
     # Exchanged together with its journal it is consistent in itself: nothing inside could tell.

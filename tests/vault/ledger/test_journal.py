@@ -13,9 +13,10 @@ from armnesia.core.errors import VaultError
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Journal, Line
 from armnesia.vault.ledger.merkle import Tree
+from armnesia.vault.storage.schema import SuppressedRow
 from tests.vault.ledger.ledgers import SEED, entry_of
 
-DIGESTS = (("user", "ab" * 16, 2),)
+DIGESTS = (SuppressedRow(b"\xab" * 16, "user", 2, None),)
 
 
 LINE = Line("v-1", 1, 0, bytes(32))
@@ -55,7 +56,7 @@ class MemoryDatabase:
 
 def short(line: Line) -> Line:
     """A line as `last` reads it."""
-    return replace(line, entries=(), suppressed=(), readmitted=(), people=())
+    return replace(line, entries=(), suppressed=(), people=())
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_line_is_json_as_it_was_decided(journal: Journal, database: MemoryData
         "size": 2,
         "root": root,
         "entries": [database.entries(2)[1].to_dict()],
-        "suppressed": [["user", "ab" * 16, 2]],
+        "suppressed": [["ab" * 16, "user", 2, None]],
     }
     auditors = list(journal.lines())[-1].for_auditors()
     assert "ab" * 16 not in auditors.to_bytes().decode()

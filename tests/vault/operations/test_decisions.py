@@ -486,7 +486,7 @@ def test_deleted_counts_that_the_ledger_does_not_have_are_found(place: Place) ->
         with vault.writing() as transaction:
             (first,) = read_decisions(transaction, [1])
             other = replace(first, statistics=replace(first.statistics, deleted=(9, 9, 9)))
-            transaction.store(put_decisions(transaction, transaction.state, [other]))
+            put_decisions(transaction, [other])
         assert vault.verify().problems == (
             "state: the numbers of deleted records are not those in the ledger",
         )

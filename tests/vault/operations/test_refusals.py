@@ -148,7 +148,7 @@ def test_totals_beyond_64_bits_are_stored_exactly(place: Place) -> None:
     with filled(place) as vault, vault.writing() as transaction:
         (decision,) = read_decisions(transaction)
         changed = [replace(decision, statistics=sums)]
-        transaction.store(put_decisions(transaction, transaction.state, changed))
+        put_decisions(transaction, changed)
     with place.open() as vault, vault.reading() as transaction:
         decisions = read_decisions(transaction)
         assert decisions == changed

@@ -4,7 +4,7 @@ import pytest
 
 from armnesia.core.errors import VaultError
 from tests.databases import Place
-from tests.vault.raw_vaults import dumped, filled
+from tests.vault.raw_vaults import filled
 
 
 def test_rows_that_are_changed_after_opening_are_refused(place: Place) -> None:
@@ -16,11 +16,3 @@ def test_rows_that_are_changed_after_opening_are_refused(place: Place) -> None:
         for use in (vault.decide, vault.status):
             with pytest.raises(VaultError, match="were changed by something other than armnesia"):
                 use()
-
-
-def test_what_was_collected_and_not_stored_is_an_error(place: Place) -> None:
-    with filled(place) as vault:
-        before = dumped(vault)
-        with pytest.raises(AssertionError, match="collected"), vault.writing() as transaction:
-            transaction.append("policy")
-        assert dumped(vault) == before

@@ -35,20 +35,16 @@ from armnesia.vault.keys.canonical_json import read_object
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.merkle import Frontier
 from armnesia.vault.ledger.people import RECORD, USER
+from armnesia.vault.storage.schema import PeopleRow, SuppressedRow
 
 with suppress(ImportError):  # absent on Windows
     import fcntl
 
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _BLOCK = 1 << 13
-_LISTS = ("suppressed", "readmitted", "people")
+_LISTS = ("suppressed", "people")
 _END = re.compile(rb'"vault":("[^"\n]*"),"commit":([0-9]+),"size":([0-9]+),"root":"([0-9a-f]{64})"\}\n\Z')
 _SQLITE = b"SQLite format 3\0"
-Digest = tuple[str, str, int]
-"""Of somebody in an entry: the kind of digest, the digest in hexadecimal digits, the number of the entry."""
-Commitments = tuple[int, str, str, str]
-"""Of a request: its entry, the leaves of its people, what is said of it and the digest of its case, in
-hexadecimal digits, the last two empty if there is none."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class Line:
     """What one commit added, and where the vault was after it.
 
     >>> Line.from_dict(Line("v-1", 1, 0, bytes(32)).to_dict())
-    Line(vault='v-1', commit=1, size=0, root=..., entries=(), suppressed=(), readmitted=(), people=())
+    Line(vault='v-1', commit=1, size=0, root=..., entries=(), suppressed=(), people=())
     """
 
     vault: str
@@ -66,9 +62,10 @@ class Line:
     """How many entries the ledger had."""
     root: bytes
     entries: tuple[Envelope, ...] = ()
-    suppressed: tuple[Digest, ...] = ()
-    readmitted: tuple[Digest, ...] = ()
-    people: tuple[Commitments, ...] = ()
+    suppressed: tuple[SuppressedRow, ...] = ()
+    """The rows of the suppression list that are new or have changed."""
+    people: tuple[PeopleRow, ...] = ()
+    """The commitments of the new requests."""
 
     def without_lists(self) -> "Line":
         """Where the vault was, and nothing of what was added."""
@@ -76,14 +73,14 @@ class Line:
 
     def for_auditors(self) -> "Line":
         """The line without digests."""
-        return replace(self, suppressed=(), readmitted=(), people=())
+        return replace(self, suppressed=(), people=())
 
     def to_dict(self) -> dict[str, Any]:
         """The line as JSON has it; digests are left out where there are none."""
-        digests = {name: getattr(self, name) for name in _LISTS}
+        lists = {name: getattr(self, name) for name in _LISTS}
         return {
             "entries": [each.to_dict() for each in self.entries],
-            **{name: [list(each) for each in some] for name, some in digests.items() if some},
+            **{name: [list(map(_text, row)) for row in rows] for name, rows in lists.items() if rows},
             # Last, so that a long line is not read for them: see `Journal.last`.
             **{"vault": self.vault, "commit": self.commit, "size": self.size, "root": self.root.hex()},
         }
@@ -102,15 +99,14 @@ class Line:
         entries
         """
         try:
+            suppressed, people = document.get("suppressed", ()), document.get("people", ())
             line = cls(
                 *(document["vault"], document["commit"], document["size"], bytes.fromhex(document["root"])),
                 tuple(map(Envelope.from_dict, document["entries"])),
-                *(
-                    tuple(map(tuple, document.get(name, ())))
-                    for name in ("suppressed", "readmitted", "people")
-                ),
+                tuple(SuppressedRow(bytes.fromhex(digest), *others) for digest, *others in suppressed),
+                tuple(_people(*row) for row in people),
             )
-            kinds = {kind for kind, *_ in (*line.suppressed, *line.readmitted)}
+            kinds = {row.kind for row in line.suppressed}
             is_typed = {type(line.commit), type(line.size)} == {int} and kinds <= {USER, RECORD}
             if is_typed and line.to_dict() == document:
                 return line
@@ -124,6 +120,15 @@ class Line:
             return self.size == len(self.entries)
         grown = self.commit > before.commit and self.size == before.size + len(self.entries)
         return grown and self.vault == before.vault and (bool(self.entries) or self.root == before.root)
+
+
+def _text(value: bytes | Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _people(number: int, leaves: str, *others: str | None) -> PeopleRow:
+    said, case = (None if each is None else bytes.fromhex(each) for each in others)
+    return PeopleRow(number, bytes.fromhex(leaves), said, case)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from armnesia.vault.results import ArmChange, OfferedArm, OfferedArms
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import put_decisions, read_decisions, served_action
 from armnesia.vault.state.decisions import VaultDecision, checked_values, decided, in_decision
-from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 
 
@@ -84,8 +83,7 @@ def _change(
                 " was changed"
             )
         transaction.append("arms", configuration=after, **rule.to_dict())
-        state, n_changed = _decided_again(transaction, decisions, after, arm)
-        transaction.store(state)
+        n_changed = _decide_again(transaction, decisions, before, arm)
         served = served_action(transaction)
     if not found:
         warnings.warn(
@@ -104,11 +102,11 @@ def _change(
     )
 
 
-def _decided_again(
-    transaction: Transaction, decisions: list[VaultDecision], after: Configuration, arm: Hashable
-) -> tuple[State, int]:
-    """The state with this configuration, and how many decisions offer other arms than before."""
-    before, n_arms = transaction.state.configuration, len(after.actions or ())
+def _decide_again(
+    transaction: Transaction, decisions: list[VaultDecision], before: Configuration, arm: Hashable
+) -> int:
+    """Decide again in those decisions that offer other arms than before; how many they are."""
+    after, n_arms = transaction.state.configuration, len(transaction.state.actions)
     decisions = [replace(each, statistics=each.statistics.with_arms(n_arms)) for each in decisions]
     changed = [each for each in decisions if before.offers(each.key) != after.offers(each.key)]
     for each in changed:
@@ -119,10 +117,10 @@ def _decided_again(
             )
     again = {each.number: each for each in decided(changed, after)}
     whole = [again.get(each.number, each) for each in decisions]
-    state = replace(transaction.state, configuration=after)
     if after.actions == before.actions:  # otherwise every decision has a place for the new arm
         whole = list(again.values())
-    return put_decisions(transaction, state, whole), len(changed)
+    put_decisions(transaction, whole)
+    return len(changed)
 
 
 def _matches(configuration: Configuration, key: tuple[str, ...], values: Mapping[str, str]) -> bool:

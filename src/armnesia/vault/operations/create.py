@@ -97,10 +97,10 @@ def _create(
             state = State(vault=keyring.vault, configuration=configuration)
             transaction = Transaction(session, keyring, state)
             transaction.append("init", configuration=configuration, digest_key=keyring.digest_check)
-            check_sums = transaction.put_suppressed([], suppressed, state.check_sums)
+            transaction.put(suppressed)
             new = decided(empty_decisions(state, dict(enumerate(declared, FIRST))), configuration)
-            state = put_decisions(transaction, state.changed(check_sums=check_sums), new)
-            transaction.store(state)
+            put_decisions(transaction, new)
+            transaction.finish()
             journal.create(transaction.line)
             undo.callback(journal.path.unlink)
         witness_of(path).name("")  # of a vault that was here before

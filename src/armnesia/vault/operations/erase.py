@@ -24,7 +24,7 @@ from armnesia.logs.erase.eraser import Eraser
 from armnesia.logs.statements import Chosen
 from armnesia.vault.results import SourceErasures
 from armnesia.vault.state.connection import VaultConnection
-from armnesia.vault.state.external_records import with_findings
+from armnesia.vault.state.external_records import put_findings
 from armnesia.vault.state.source_counting import KIND_OF, Counted, SourceCounter
 from armnesia.vault.state.sources import CountedSource, checked_sources, put_sources
 from armnesia.vault.state.transaction import Transaction
@@ -174,13 +174,11 @@ class ErasureRun:
                 for each in found.after
             ]
             if len(found.counted) == len(before):
-                state = with_findings(transaction, transaction.state, replace(found, after=after))
+                put_findings(transaction, replace(found, after=after))
             else:  # the next ingest counts again whatever has changed
                 pairs = zip(before, after, strict=True)
                 after = [replace(new, version=old.version) for old, new in pairs]
-                state = put_sources(transaction, transaction.state, before, after)
-            if state != transaction.state or transaction.collected:
-                transaction.store(state)
+                put_sources(transaction, before, after)
 
     def _noted(self, transaction: Transaction, each: CountedSource, counted: Counted) -> CountedSource:
         """What is to be erased at a source from now on; if nobody is left there, the ledger says so."""

@@ -150,7 +150,7 @@ def _store(transaction: Transaction, request: ForgetRequest, found: Found, outco
     """Store the outcome, the entry, its commitments and the suppression; return the entry's number."""
     keyring, number, target = transaction.keyring, transaction.state.frontier.size + 1, found.target
     role = USER if target.users else RECORD
-    held = UNCOUNTED if outcome.state.configuration.mode == "external" else DELETED
+    held = UNCOUNTED if transaction.state.configuration.mode == "external" else DELETED
     missing = set(found.not_held)
     mentions = [Mention(role, NOTHING if name in missing else held, name) for name in target.names]
     said = {CASE: request.case, ACTOR: request.by}
@@ -160,18 +160,15 @@ def _store(transaction: Transaction, request: ForgetRequest, found: Found, outco
     people = People.of(keyring, number, mentions)
     facts = outcome.facts if found.sources is None else {**outcome.facts, "sources": list(found.sources)}
     transaction.append("forget", people=people.root, **facts)
-    check_sums = outcome.state.check_sums.update(keyring, "record", found.rows.rows)
-    row = PeopleRow(
+    commitments = PeopleRow(
         number,
         b"".join(people.leaves),
         keyring.encrypted(said, f"said of {number}") if any(said.values()) else None,
         None if request.case is None else keyring.digest(b"case", request.case),
     )
-    check_sums = transaction.put_people(row, check_sums)
-    check_sums = transaction.put_suppressed(
-        found.history.rows.values(), found.history.after_forgetting(number), check_sums
-    )
-    transaction.store(outcome.state, check_sums=check_sums)
+    transaction.put([commitments])
+    transaction.put(found.history.after_forgetting(number), found.history.rows.values())
+    transaction.note("record", found.rows.rows)
     return number
 
 

@@ -33,6 +33,7 @@ from armnesia.vault.state.incoming_rows import read_rows
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import (
+    append_fixed,
     known_columns,
     refuse_other_columns,
     refuse_other_ids,
@@ -243,13 +244,8 @@ def _count_at_source(
         _refuse_retired_arms(state, changes)
         n_before = transaction.count_records() if found.because else 0
         if not dry_run:
-            state = external.with_findings(transaction, state, found, warns=True)
-            if before.configuration.actions is None:
-                transaction.append("actions", configuration=state.configuration)
-            if state.configuration.user_type != before.configuration.user_type:
-                transaction.append("user_type", configuration=state.configuration)
-            if state != before:
-                transaction.store(state)
+            append_fixed(transaction, state.configuration)
+            external.put_findings(transaction, found, warns=True)
         served = served_action(transaction)
     counts = {
         "rows": sum(own.n_rows for own in found.counted.values()),

@@ -1,6 +1,5 @@
 """Changing the policy for requests."""
 
-from dataclasses import replace
 from typing import Any
 
 from armnesia.vault.results import PolicyChange
@@ -10,10 +9,9 @@ from armnesia.vault.state.connection import VaultConnection
 def change_policy(connection: VaultConnection, **changes: Any) -> PolicyChange:
     """Change parts of the policy from now on, in the ledger too; without a change nothing is written."""
     with connection.writing() as transaction:
-        before = transaction.state
-        configuration = before.configuration.with_policy(**changes)
-        policy, changed = configuration.policy, configuration != before.configuration
+        before = transaction.state.configuration
+        configuration = before.with_policy(**changes)
+        policy, changed = configuration.policy, configuration != before
         if changed:
             transaction.append("policy", configuration=configuration)
-            transaction.store(replace(before, configuration=configuration))
     return PolicyChange(policy, changed, transaction.state.head)

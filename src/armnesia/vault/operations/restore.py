@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
+from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.entry import Entry
@@ -21,13 +21,13 @@ from armnesia.vault.ledger.merkle import EMPTY_ROOT, Frontier, Tree
 from armnesia.vault.operations.tokens import revoke_tokens
 from armnesia.vault.results import Restored
 from armnesia.vault.state.check_sums import compute_check_sums
-from armnesia.vault.state.connection import VaultConnection, envelope_of, line_after
+from armnesia.vault.state.connection import VaultConnection, line_after, plain_value
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision, decided
 from armnesia.vault.state.replay import Replayed
-from armnesia.vault.state.sealed_state import State, read_row, state_of
+from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.sources import move_sources
 from armnesia.vault.state.suppression import KINDS, Suppressed
-from armnesia.vault.state.transaction import Transaction, entry_row, people_row
+from armnesia.vault.state.transaction import Transaction, entry_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import DecisionRow, EntryRow, PeopleRow, SuppressedRow, TokenRow
@@ -63,35 +63,45 @@ def restore(
     with connection.database.writing() as session:
         if as_it_is:
             tables.rebuild_indexes(session)
-        before = _state_of_copy(session, connection)
+        before: State | None = None
+        with suppress(VaultError):  # it does not match its seal
+            before = connection.read_state(session)
         n_own = _refuse_other_ledger(session, known, before)
         keyring = connection.all_keys.at(len(known.keys))
-        suppressed = _suppressed_since(known, n_own)
         try:
-            scan = connection.records.scan(session, keyring, suppressed, counter=counter)
+            scan = connection.records.scan(session, keyring, _suppressed_since(known, n_own), counter=counter)
         except TypeError:
             raise VaultError(
                 "the rows have values that armnesia does not write: restore another backup"
             ) from None
-        intact = before is not None and all(
-            getattr(scan.check_sums, table) == getattr(before.check_sums, table) for table in _TABLES
-        )
-        if not intact and not as_it_is:
+        changed = set(_TABLES) if before is None else scan.check_sums.differing(before.check_sums)
+        if not as_it_is and changed.intersection(_TABLES):
             raise VaultError(
                 "the rows or the state of this vault were changed by something other than armnesia: restore"
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
-        if before is None or scan.check_sums.token != before.check_sums.token:
+        intact = not changed.intersection(_TABLES)
+        if "token" in changed:
             tables.replace_all(session, TokenRow)  # nobody knows which of them are good
         lost = _bring_forward(session, source, known, n_own)
         facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": intact}
         facts |= move_sources(session, known.configuration, moved, without, known.dropped)
-        transaction = _at_the_end_of(session, connection, known, last, before)
         decisions = _decisions(session, before, known, counted=intact)
-        _store(transaction, connection, before, known, decisions)
+        tables.replace_all(session, DecisionRow, [each.row for each in decisions])
+        lists = compute_check_sums(session, keyring, records=False)
+        state = State(
+            vault=keyring.vault,
+            configuration=known.configuration,
+            frontier=Frontier.of(known.leaves),
+            commits=max(last.commit, 0 if before is None else before.commits),
+            signing_key=len(known.keys),
+            check_sums=lists._replace(record=scan.check_sums.record),
+            n_decisions=len(decisions),
+        )
+        transaction = Transaction(session, connection.all_keys, state)
         transaction.append("restored", **facts)
-        state = connection.records.recount(transaction, scan, decisions, counter)
-        transaction.store(state)
+        connection.records.recount(transaction, scan, decisions, counter)
+        transaction.finish()
         if source.path != connection.journal.path:
             _copy(source, connection.journal)
     connection.journal.catch_up(transaction.line.commit, lambda _: transaction.line)
@@ -116,21 +126,11 @@ def begin_journal(connection: VaultConnection) -> None:
             " is another vault's, move it away first"
         )
     with connection.database.writing() as session:
-        row = read_row(session)
-        state = state_of(row, connection.check_seal(row))
-        transaction = Transaction(session, connection.all_keys, state)
+        transaction = Transaction(session, connection.all_keys, connection.read_state(session))
         transaction.append("without_journal")
-        transaction.store(state)
-        nothing = Line(state.vault, 0, 0, EMPTY_ROOT)
+        transaction.finish()
+        nothing = Line(connection.all_keys.vault, 0, 0, EMPTY_ROOT)
         connection.journal.create(line_after(session, transaction.state, nothing))
-
-
-def _state_of_copy(session: Session, connection: VaultConnection) -> State | None:
-    """The state as it was stored; None if it does not match its seal."""
-    with suppress(VaultError):
-        row = read_row(session)
-        return state_of(row, connection.check_seal(row))
-    return None
 
 
 def _refuse_other_ledger(session: Session, known: Replayed, before: State | None) -> int:
@@ -139,7 +139,7 @@ def _refuse_other_ledger(session: Session, known: Replayed, before: State | None
     The sealed state says which ledger it is; without it, the entries themselves do.
     """
     if before is None:
-        leaves = [_leaf_of(text) for _, _, text, _ in tables.stream(session, EntryRow)]
+        leaves = [plain_value(row.leaf) for row in tables.stream(session, EntryRow)]
         size, fits = len(leaves), leaves == known.leaves[: len(leaves)]
     else:
         size, fits = before.head.size, Tree(known.leaves[: before.head.size]).root == before.head.root
@@ -149,12 +149,6 @@ def _refuse_other_ledger(session: Session, known: Replayed, before: State | None
             " the longest copy of it, or another backup"
         )
     return size
-
-
-def _leaf_of(text: str) -> bytes | None:
-    with suppress(InvalidInputError, ValueError, TypeError):
-        return envelope_of(text).leaf
-    return None
 
 
 def _suppressed_since(known: Replayed, n_own: int) -> Suppressed:
@@ -175,7 +169,7 @@ def _bring_forward(session: Session, source: Journal, known: Replayed, n_own: in
     tables.replace_all(session, PeopleRow)
     tables.replace_all(session, EntryRow)
     for line in source.lines():
-        session.execute_together([tables.insert(people_row(each)) for each in line.people])
+        session.execute_together(map(tables.insert, line.people))
         for place, envelope in enumerate(line.entries, line.size - len(line.entries) + 1):
             entry = Entry.of(envelope)
             session.execute_together([tables.insert(entry_row(entry, envelope))])
@@ -184,20 +178,6 @@ def _bring_forward(session: Session, source: Journal, known: Replayed, n_own: in
     tables.replace_all(session, SuppressedRow, known.suppressed.values())
     revoke_tokens(session, [token for number, token in known.revoked.items() if number > n_own])
     return lost
-
-
-def _at_the_end_of(
-    session: Session, connection: VaultConnection, known: Replayed, last: Line, before: State | None
-) -> Transaction:
-    """A transaction on the vault as the journal has it, which counts no records yet."""
-    state = State(
-        vault=connection.all_keys.vault,
-        configuration=known.configuration,
-        frontier=Frontier.of(known.leaves),
-        commits=max(last.commit, 0 if before is None else before.commits),
-        signing_key=len(known.keys),
-    )
-    return Transaction(session, connection.all_keys, state)
 
 
 def _decisions(
@@ -223,21 +203,6 @@ def _decisions(
     changed = [each for each in later if each != kept.get(each.number)]
     again = {each.number: each for each in decided(changed, known.configuration)}
     return [again.get(each.number, each) for each in later]
-
-
-def _store(
-    transaction: Transaction,
-    connection: VaultConnection,
-    before: State | None,
-    known: Replayed,
-    decisions: list[VaultDecision],
-) -> None:
-    """Store the state with these decisions, and with the check-sums of all tables as they are now."""
-    session = transaction.session
-    tables.replace_all(session, DecisionRow, [each.row for each in decisions])
-    state = transaction.state.changed(n_decisions=len(decisions))
-    check_sums = compute_check_sums(session, transaction.keyring)
-    transaction.store(state, check_sums=check_sums)
 
 
 def _copy(source: Journal, journal: Journal) -> None:

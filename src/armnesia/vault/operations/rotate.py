@@ -18,7 +18,7 @@ def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | 
     more: certificates with such a one have to be asked for again.
     """
     with connection.writing() as transaction:
-        before, size = transaction.state, transaction.state.head.size
+        size, before = transaction.state.head.size, transaction.keyring
         if compromised_since is not None and (
             type(compromised_since) is not int or not 1 <= compromised_since <= size
         ):
@@ -26,17 +26,16 @@ def rotate_signing_key(connection: VaultConnection, *, compromised_since: int | 
                 f"compromised_since must be the number of a ledger entry, 1 to {size}; got"
                 f" {compromised_since!r}"
             )
-        keys = _save_new_key(connection, transaction)
-        new = keys.at(before.signing_key + 1)
+        transaction.all_keys = _save_new_key(connection, transaction)
+        new = transaction.all_keys.at(before.signing_version + 1)
         transaction.append(
             "signing_key",
             signer=new,
             version=new.signing_version,
             public=new.public_key(),
-            signed_by_previous=transaction.keyring.sign(new.public_key().encode()).hex(),
+            signed_by_previous=before.sign(new.public_key().encode()).hex(),
             compromised_since=compromised_since,
         )
-        transaction.store(before.changed(signing_key=new.signing_version), all_keys=keys)
     return Rotated(new.signing_version, transaction.state.head)
 
 

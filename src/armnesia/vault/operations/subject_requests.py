@@ -132,8 +132,5 @@ def _read(transaction: Transaction, id_: str) -> SubjectRequest | None:
 
 def _put(transaction: Transaction, request: SubjectRequest) -> None:
     """Store a request, a new one or in the place of that with the same id."""
-    keyring, state = transaction.keyring, transaction.state
-    row = request.row(keyring)
-    rows = [*tables.read(transaction.session, SubjectRequestRow, id=request.id), row]
-    transaction.add(tables.put(row))
-    transaction.store(state, check_sums=state.check_sums.update(keyring, "subject_request", rows))
+    before = tables.read(transaction.session, SubjectRequestRow, id=request.id)
+    transaction.put([request.row(transaction.keyring)], before)

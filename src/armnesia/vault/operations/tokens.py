@@ -209,7 +209,4 @@ def _read(transaction: Transaction) -> list[Token]:
 
 def _put(transaction: Transaction, token: Token, before: Token | None = None) -> None:
     """Store a token, or put it in the place of what it was before."""
-    rows = [each.row for each in (before, token) if each is not None]
-    check_sums = transaction.state.check_sums.update(transaction.keyring, "token", rows)
-    transaction.add(tables.put(token.row))
-    transaction.store(transaction.state, check_sums=check_sums)
+    transaction.put([token.row], [] if before is None else [before.row])

@@ -20,7 +20,6 @@ def compact(connection: VaultConnection) -> Compacted:
     connection.database.compact()
     with connection.writing() as transaction:
         entry = transaction.append("compacted", through=through)
-        transaction.store(transaction.state)
     return Compacted(entry.number, transaction.state.head)
 
 

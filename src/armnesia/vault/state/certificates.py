@@ -7,7 +7,7 @@ from functools import cached_property
 from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Logged, concerns
-from armnesia.vault.ledger.checkpoint import Note, Proof
+from armnesia.vault.ledger.checkpoint import Note
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Tree, split
 from armnesia.vault.ledger.people import RECORD, USER, Opening, People
@@ -80,9 +80,6 @@ class Certificates:
 
     def _logged(self, number: int) -> Logged:
         text = _read_entry(self.transaction.session, number)
-        last_proof = self.transaction.last_proof
-        if last_proof is not None and number == self.transaction.state.head.size:  # no need of all leaves
-            return Logged(envelope_of(text), Proof(number - 1, last_proof, self._note))
         return Logged.of(envelope_of(text), self._ledger, self._note)
 
     @cached_property

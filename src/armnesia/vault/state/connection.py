@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from armnesia.core.errors import (
     DamagedDatabaseError,
@@ -39,11 +39,11 @@ from armnesia.vault.state.sealed_state import (
     read_row,
     state_of,
 )
-from armnesia.vault.state.transaction import Transaction, journal_row
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session
 from armnesia.vault.storage.opening import database_class, open_database
-from armnesia.vault.storage.schema import EntryRow, PeopleRow, VaultRow
+from armnesia.vault.storage.schema import EntryRow, PeopleRow, SuppressedRow, VaultRow
 
 
 @dataclass
@@ -110,28 +110,28 @@ class VaultConnection:
             before = self._load(session, last)
             transaction = Transaction(session, self.all_keys, before)
             yield transaction
-            assert not transaction.collected, "statements were collected and not stored"
-        self.all_keys = transaction.all_keys
-        if transaction.state.commits > before.commits:
-            own = transaction.line
-            try:
-                self.journal.catch_up(own.commit, partial(self._own_line, before, own))
-            except VaultError as error:
-                raise UnfinishedError(
-                    f"{error}; the change itself is committed, and the next command adds it to the journal"
-                ) from None
-            self.witness.tell(transaction.state.head.size, lambda: str(signed_checkpoint(transaction)))
+            if transaction.state is before:
+                return
+            transaction.finish()
+        self.all_keys, own = transaction.all_keys, transaction.line
+        try:
+            self.journal.catch_up(own.commit, partial(self._own_line, before, own))
+        except VaultError as error:
+            raise UnfinishedError(
+                f"{error}; the change itself is committed, and the next command adds it to the journal"
+            ) from None
+        self.witness.tell(own.size, lambda: str(signed_checkpoint(transaction)))
 
     def _own_line(self, before: State, own: Line, last: Line) -> Line:
         """What the journal lacks: the line of a transaction, or that of all others since `last`, too."""
         if (last.commit, last.root) == (before.commits, before.head.root):
             return own
         with self.database.reading() as session:
-            return line_after(session, self._state(session), last)
+            return line_after(session, self.read_state(session), last)
 
     def _load(self, session: Session, last: Line) -> State:
         """Read and check the state; refuse one that is older than a line, or does not match its seal."""
-        state = self._state(session)
+        state = self.read_state(session)
         if self.checked and last.commit != state.commits:
             if state.commits < last.commit:
                 raise older_than(last)
@@ -140,7 +140,8 @@ class VaultConnection:
             raise forked_from(last)
         return state
 
-    def _state(self, session: Session) -> State:
+    def read_state(self, session: Session) -> State:
+        """The state, which must match its seal."""
         row = read_row(session)
         return state_of(row, self.check_seal(row))
 
@@ -167,16 +168,18 @@ def line_after(session: Session, state: State, last: Line) -> Line:
     """All that the database has beyond a line, by its tables."""
     if Tree(tables.read_leaves(session, last.size)).root != last.root:
         raise forked_from(last)
-    entries = tuple(envelope_of(text) for _, _, text, _ in tables.stream(session, EntryRow, after=last.size))
-    changed = tables.suppressed_since(session, last.size)
-    suppressed = [(kind, bytes(own).hex(), since) for own, kind, since, _ in changed if since > last.size]
-    readmitted = [(kind, bytes(own).hex(), ended) for own, kind, _, ended in changed if ended is not None]
-    people = [journal_row(row) for row in tables.read(session, PeopleRow, after=last.size)]
-    head = state.head
-    return Line(
-        *(state.vault, state.commits, head.size, head.root, entries),
-        *(tuple(suppressed), tuple(readmitted), tuple(people)),
+    entries = tuple(envelope_of(row.envelope) for row in tables.stream(session, EntryRow, after=last.size))
+    suppressed = (
+        SuppressedRow(*map(plain_value, row)) for row in tables.suppressed_since(session, last.size)
     )
+    people = (PeopleRow(*map(plain_value, row)) for row in tables.stream(session, PeopleRow, after=last.size))
+    head = state.head
+    return Line(state.vault, state.commits, head.size, head.root, entries, tuple(suppressed), tuple(people))
+
+
+def plain_value(value: Any) -> Any:
+    """A value of a database, of which some hand out views of bytes."""
+    return bytes(value) if isinstance(value, memoryview) else value
 
 
 def envelope_of(text: str) -> Envelope:

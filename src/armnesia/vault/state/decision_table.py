@@ -57,13 +57,14 @@ def _decisions_of(rows: Iterable[DecisionRow]) -> list[VaultDecision]:
         raise changed_values() from None
 
 
-def put_decisions(transaction: Transaction, state: State, decisions: Sequence[VaultDecision]) -> State:
-    """Store decisions, in this transaction; the state with them, which the caller stores."""
-    session, rows = transaction.session, [decision.row for decision in decisions]
-    before = tables.read(session, DecisionRow, number=[row.number for row in rows])
-    session.execute_together(map(tables.put, rows))
-    check_sums = state.check_sums.update(transaction.keyring, "decision", [*before, *rows])
-    return state.changed(n_decisions=state.n_decisions + len(rows) - len(before), check_sums=check_sums)
+def put_decisions(transaction: Transaction, decisions: Sequence[VaultDecision]) -> None:
+    """Store decisions, in the place of those with their numbers."""
+    rows = [decision.row for decision in decisions]
+    before = tables.read(transaction.session, DecisionRow, number=[row.number for row in rows])
+    transaction.put(rows, before)
+    if len(rows) > len(before):
+        number = transaction.state.n_decisions + len(rows) - len(before)
+        transaction.state = transaction.state.changed(n_decisions=number)
 
 
 def empty_decisions(state: State, keys: Mapping[int, tuple[str, ...]]) -> list[VaultDecision]:

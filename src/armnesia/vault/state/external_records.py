@@ -135,9 +135,7 @@ class ExternalRecords(Records):
         """Store what has changed at the sources, and that rows are to be erased there, if any were or not."""
         assert lookup is not None
         marked = [replace(each, to_erase=True) for each in lookup.after]
-        state = with_findings(transaction, transaction.state, replace(lookup, after=marked))
-        if state != transaction.state:
-            transaction.store(state)
+        put_findings(transaction, replace(lookup, after=marked))
         held = self.names_held(transaction, target, lookup)
         return DeletedRecords(self._found(transaction, lookup), [], held)
 
@@ -253,21 +251,21 @@ class ExternalRecords(Records):
         scan: RecordScan,
         decisions: Sequence[VaultDecision] = (),
         counter: RowCounter | None = None,
-    ) -> State:
+    ) -> None:
         """Count every source again, in this transaction."""
         state, sources = transaction.state, read_sources(transaction.session)
         if state.configuration.actions is None:
-            return state
+            return
         counting = SourceCounter(transaction.session, transaction.keyring, state)
         found = counting.find(sources, because="all are counted again", counter=counter)
         if any(counting.suppressed.values()):  # who was forgotten since the copy was made may be there
             found = replace(found, after=[replace(each, to_erase=True) for each in found.after])
-        return with_findings(transaction, state, found)
+        put_findings(transaction, found)
 
-    def readmit(self, transaction: Transaction, state: State) -> State:
+    def readmit(self, transaction: Transaction) -> None:
         """Count all sources again next time: they may have rows of people who are readmitted."""
         before = checked_sources(transaction)
-        return put_sources(transaction, state, before, [replace(each, version=OUTDATED) for each in before])
+        put_sources(transaction, before, [replace(each, version=OUTDATED) for each in before])
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """Each source, and what is due there."""
@@ -298,11 +296,11 @@ def changes_of(
     return changed_decisions(transaction, state, numbers.new, rows, instead=found.because is not None)
 
 
-def with_findings(transaction: Transaction, state: State, found: Findings, *, warns: bool = False) -> State:
-    """The state with what was counted at the sources, which the caller stores.
+def put_findings(transaction: Transaction, found: Findings, *, warns: bool = False) -> None:
+    """Store what was counted at the sources.
 
     The learner decides again where statistics change; it `warns` where the counts decide.
     """
-    changed = [after for _, after in changes_of(transaction, state, found)]
-    state = put_decisions(transaction, state, decided(changed, state.configuration, warns=warns))
-    return put_sources(transaction, state, found.before, found.after)
+    changed = [after for _, after in changes_of(transaction, transaction.state, found)]
+    put_decisions(transaction, decided(changed, transaction.state.configuration, warns=warns))
+    put_sources(transaction, found.before, found.after)

@@ -10,7 +10,6 @@ record belongs cannot be corrected: a request of the person before would no long
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import compress
 from typing import Any
 
@@ -30,7 +29,13 @@ from armnesia.vault.state.decision_table import (
 from armnesia.vault.state.decisions import FIRST, decided, refused_arm
 from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_columns import columns_of, known_columns, with_actions, with_user_type
+from armnesia.vault.state.source_columns import (
+    append_fixed,
+    columns_of,
+    known_columns,
+    with_actions,
+    with_user_type,
+)
 from armnesia.vault.state.suppression import read_checked_suppressed
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -69,7 +74,8 @@ class RecordLoader:
         self._refuses_arms = any(rule.new_rows == "refuse" for rule in rules)
         self._holds_records = tables.exists(self._session, RecordRow, after=b"")
         """Whether there were records before the first chunk."""
-        self._check_sums = self._before.check_sums if dry_run else self._with_source()
+        if not dry_run:
+            self._put_source()
         self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
             lambda: ([0] * len(actions), [0] * len(actions))
         )
@@ -217,7 +223,7 @@ class RecordLoader:
         """Insert new records in the place of old ones, and add them up."""
         if old:
             tables.delete(self._session, RecordRow, identity=[row[0] for row in old])
-            self._check_sums = self._check_sums.update(self._keyring, "record", old)
+            self._transaction.note("record", old)
             for _, _, arm, units, decision in old:
                 counts, totals = self._sums[decision]
                 counts[arm] -= 1
@@ -237,17 +243,14 @@ class RecordLoader:
             totals[group % n_arms] += total
         # Each record as `ascii` writes it, in less time.
         form = b"(%b)" % b", ".join([b"%a"] * len(records[0]))
-        self._check_sums = self._check_sums.with_records(self._keyring, [form % row for row in records])
+        self._transaction.note_records(form % row for row in records)
         self._pending.add(columns)
 
-    def _with_source(self) -> Any:
-        """Store the columns of the source, by which later ones are compared; the check-sums with it."""
-        description, check_sums = canonical({"columns": columns_of(self._source)}), self._before.check_sums
-        if tables.exists(self._session, SourceRow, description=description):
-            return check_sums
-        row = SourceRow(tables.count(self._session, SourceRow) + 1, description)
-        self._session.execute_together([tables.insert(row)])
-        return check_sums.update(self._keyring, "source", [row])
+    def _put_source(self) -> None:
+        """Store the columns of the source, by which later ones are compared."""
+        description = canonical({"columns": columns_of(self._source)})
+        if not tables.exists(self._session, SourceRow, description=description):
+            self._transaction.put([SourceRow(tables.count(self._session, SourceRow) + 1, description)])
 
     @property
     def n_decisions(self) -> int:
@@ -260,19 +263,13 @@ class RecordLoader:
             return self._before
         self._pending.insert()
         self._pending.restore_indexes()
-        state, transaction = replace(self._state, check_sums=self._check_sums), self._transaction
-        configuration, fixed = state.configuration, self._before.configuration
+        state, transaction = self._state, self._transaction
+        append_fixed(transaction, state.configuration)
         changed = changed_decisions(transaction, state, self._numbers.new, self._sums)
         filled = [after for _, after in changed]
-        state = put_decisions(transaction, state, decided(filled, configuration, warns=True))
-        if fixed.actions is None:
-            transaction.append("actions", configuration=configuration)
-        if configuration.user_type != fixed.user_type:
-            transaction.append("user_type", configuration=configuration)
+        put_decisions(transaction, decided(filled, state.configuration, warns=True))
         if self.counts["replaced"]:
             transaction.append("correct", replaced=self.counts["replaced"])
-        if state != self._before:
-            transaction.store(state)
         return transaction.state
 
 

@@ -124,9 +124,8 @@ class Records:
                 " (--id-column); records that came in without ids cannot be corrected"
             )
 
-    def readmit(self, transaction: Transaction, state: State) -> State:
-        """The state after people were readmitted, whose records may come in again."""
-        return state
+    def readmit(self, transaction: Transaction) -> None:
+        """Let records of people who were readmitted in again."""
 
     def scan(
         self,
@@ -177,19 +176,17 @@ class Records:
         scan: RecordScan,
         decisions: Sequence[VaultDecision] = (),
         counter: RowCounter | None = None,
-    ) -> State:
+    ) -> None:
         """Delete the records of forgotten people, and take the statistics from the scan.
 
-        `decisions` are all decisions of the vault, by their numbers. A decision whose
-        statistics stay the same keeps its served arm.
+        `decisions` are all decisions of the vault, by their numbers. A decision whose statistics stay the
+        same keeps its served arm.
         """
-        state, session, keyring = transaction.state, transaction.session, transaction.keyring
-        check_sums = state.check_sums
+        configuration, n_arms = transaction.state.configuration, len(transaction.state.actions)
         for start in range(0, len(scan.forgotten), _AT_ONCE):
             some = scan.forgotten[start : start + _AT_ONCE]
-            deleted = tables.delete(session, RecordRow, identity=some)
-            check_sums = check_sums.update(keyring, "record", deleted)
-        state, n_arms = replace(state, check_sums=check_sums), len(state.actions)
+            deleted = tables.delete(transaction.session, RecordRow, identity=some)
+            transaction.note("record", deleted)
         left, counted_again = dict(scan.sums), []
         for each in decisions:  # what was deleted before stays
             own = [left.pop((each.number, arm), (0, 0)) for arm in range(n_arms)]
@@ -198,7 +195,7 @@ class Records:
             if statistics != each.statistics:
                 counted_again.append(replace(each, statistics=statistics))
         try:
-            again = decided(counted_again, state.configuration)
+            again = decided(counted_again, configuration)
         except InvalidInputError:  # sums that no records can have
             left[0, 0] = (0, 0)
         if left:
@@ -206,7 +203,7 @@ class Records:
                 "the vault has rows that no ingest stored, with arms or rewards that do not exist: restore a"
                 " backup"
             )
-        return put_decisions(transaction, state, again)
+        put_decisions(transaction, again)
 
     def sources(self, session: Session) -> tuple[HeldSource, ...]:
         """The sources that records are looked up at: none."""

@@ -159,8 +159,6 @@ class RequestOutcome(NamedTuple):
     """What a request comes to."""
 
     answer: Answer
-    state: State
-    """The state after it, which the caller stores."""
     facts: dict[str, Any]
     """What the ledger says of it."""
     served: Sequence[Hashable]
@@ -191,10 +189,10 @@ def decide_request(
         arms = [state.actions.index(action) for action in served]
         changed = unstacked(touched.decisions, later, arms, by)
         changed += decided(others or [], configuration)
-        state = put_decisions(transaction, state, changed)
+        put_decisions(transaction, changed)
     arm = None if configuration.by else served[0] if served else served_action(transaction)
     facts = _ledger_facts(state, answer, touched, served, arm)
-    return RequestOutcome(answer, state, facts, served, len(others or ()) if configuration.by else None)
+    return RequestOutcome(answer, facts, served, len(others or ()) if configuration.by else None)
 
 
 def released_elsewhere(

@@ -57,7 +57,7 @@ class Replayed:
         return found
 
     def _add_line(self, line: Line, vault: str) -> None:
-        people = {number: split(bytes.fromhex(leaves)) for number, leaves, *_ in line.people}
+        people = {number: split(leaves) for number, leaves, *_ in line.people}
         for envelope in line.entries:
             entry = self.add(envelope, vault)
             if entry is None or entry.kind != "forget":
@@ -67,13 +67,7 @@ class Replayed:
                     f"it lacks the people of entry {entry.number}: it is an export for auditors, or was"
                     " changed: give the journal that lies beside the keys"
                 )
-        for kind, digest, number in line.suppressed:
-            own = bytes.fromhex(digest)
-            self.suppressed[own] = (own, kind, number, None)
-        for kind, digest, number in line.readmitted:
-            own = bytes.fromhex(digest)
-            since = self.suppressed.get(own, (own, kind, number, None))[2]
-            self.suppressed[own] = (own, kind, since, number)
+        self.suppressed |= {row[0]: row for row in line.suppressed}
 
     def add(self, envelope: Envelope, vault: str) -> Entry | None:
         """Replay the next entry; None if it is none."""

@@ -11,7 +11,9 @@ from armnesia.core.errors import OtherColumnsError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.core.messages import listed
 from armnesia.logs import Source
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.state.sealed_state import State, changed_values
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import SourceRow
@@ -117,6 +119,15 @@ def with_user_type(state: State, user_type: UserType | None) -> State:
     if configuration.user_type is not None:
         raise VaultError("another ingest has fixed how people are named meanwhile; ingest again")
     return replace(state, configuration=configuration.with_user_type(UserType.named(user_type)))
+
+
+def append_fixed(transaction: Transaction, configuration: Configuration) -> None:
+    """Note in the ledger what an ingest has fixed: the actions, and how people are named."""
+    before = transaction.state.configuration
+    if before.actions is None:
+        transaction.append("actions", configuration=configuration)
+    if configuration.user_type != before.user_type:
+        transaction.append("user_type", configuration=configuration)
 
 
 def user_type_for(state: State, source: Source) -> UserType | None:

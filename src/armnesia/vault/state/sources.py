@@ -27,7 +27,7 @@ from armnesia.logs import Source
 from armnesia.logs.source import Version, reopen
 from armnesia.vault.configuration import EXTERNAL, Configuration
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.sealed_state import State, changed_values
+from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.source_columns import ROLES
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
@@ -219,16 +219,13 @@ def _rows(session: Session) -> list[SourceRow]:
 
 
 def put_sources(
-    transaction: Transaction, state: State, before: Iterable[CountedSource], after: Iterable[CountedSource]
-) -> State:
-    """Store sources that are new or have changed, with the next `store`; the state with their check-sum."""
+    transaction: Transaction, before: Iterable[CountedSource], after: Iterable[CountedSource]
+) -> None:
+    """Store sources that are new or have changed."""
     old = {each.number: each for each in before}
     new = [each for each in after if old.get(each.number) != each]
-    rows = [each.row for each in new]
-    transaction.add(*map(tables.put, rows))
     removed = [old[each.number].row for each in new if each.number in old]
-    check_sums = state.check_sums.update(transaction.keyring, "source", [*removed, *rows])
-    return replace(state, check_sums=check_sums)
+    transaction.put([each.row for each in new], removed)
 
 
 def move_sources(
