@@ -154,95 +154,80 @@ class ForgottenBefore(Result):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Forgotten(Result):
-    """What a request did, for the operator: only the certificate may be handed out.
+@dataclass(frozen=True, kw_only=True)
+class Answer(Result):
+    """What a request did, or would do, for the operator: only certificates may be handed out.
 
-    `repeated`: all of them were forgotten before, the last by this `entry`. `held` is the number of people or
-    records, of those `named`, that the vault had rows of. `counts` are the deleted records per action;
-    `release` is the distribution that the served arm was drawn from, None if nothing was held.
-    `fallback_because` says why exact rollback answered, and not the unlearner that was asked for; None if
-    that one did. `certificate` is that of the one name; ask for those of many by `Vault.certificates`.
+    `held` is the number of people or records, of those `named`, that the vault had rows of. `counts` are the
+    deleted records per action. `release` is the distribution of the served arm; None if nothing was held.
     """
 
     repeated: bool
-    entry: int
+    """Whether all of them were forgotten before."""
     named: int
     held: int
     counts: Mapping[Hashable, int]
     served_before: Any
-    served: Any
     release: Release | JointRelease | None
+    decisions: tuple[TouchedDecision, ...] | None = None
+    """What happens in each decision that is touched; None in a vault without key columns."""
+    decided_again: int | None = None
+    """How many other decisions the learner decides again: they serve what an earlier request released, and
+    the level conceals which decisions are touched; None in a vault without key columns."""
+    fallback_because: str | None = None
+    """Why exact rollback answers, and not the unlearner that was asked for; None if that one does."""
+    may_be_without_user: bool = False
+    """Whether some of the people had no rows, while the vault holds rows without a user."""
+    not_held: tuple[str, ...] = ()
+    """The names that had no rows, and were not forgotten before; in no ledger entry."""
+
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("decisions", "decided_again")
+    DERIVED: ClassVar[tuple[str, ...]] = ("dry_run", "records")
+    dry_run: ClassVar[bool]
+
+    @property
+    def records(self) -> int:
+        """How many records are deleted."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgotten(Answer):
+    """What a request did; if it was `repeated`, `entry` is the last that forgot one of them.
+
+    `certificate` is that of the one name; ask for those of many by `Vault.certificates`.
+    """
+
+    entry: int
+    served: Any
     head: Checkpoint
     names: ErasureTarget = field(repr=False)
     """Whom the entry is about, in the spelling of the vault; in no JSON."""
     certificate: Certificate | None = None
     forgotten_before: tuple[ForgottenBefore, ...] = ()
-    decisions: tuple[TouchedDecision, ...] | None = None
-    """What the request did in each decision that it touched; None in a vault without key columns."""
-    decided_again: int | None = None
-    """How many other decisions the learner decided again: they served what an earlier request released, and
-    the level conceals which decisions were touched; None in a vault without key columns."""
-    fallback_because: str | None = None
-    may_be_without_user: bool = False
-    """Whether some of the people had no rows, while the vault holds rows without a user."""
-    not_held: tuple[str, ...] = ()
-    """The names that had no rows, and were not forgotten before; in no ledger entry and no JSON."""
     recounted_because: str | None = None
     """Why all sources of an external vault were counted again first; None if they were not."""
     rows_gone: int = 0
     """How many fewer rows there were then, of everybody, than before; in no ledger entry and no JSON."""
 
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("decisions", "decided_again")
     HIDDEN: ClassVar[tuple[str, ...]] = ("names", "release", "not_held", "rows_gone")
-    DERIVED: ClassVar[tuple[str, ...]] = ("dry_run", "records")
     dry_run: ClassVar[bool] = False
 
-    @property
-    def records(self) -> int:
-        """How many records were deleted."""
-        return sum(self.counts.values())
 
+@dataclass(frozen=True, kw_only=True)
+class Preview(Answer):
+    """What a request would do, without doing it: for the screen, not to be stored."""
 
-@dataclass(frozen=True)
-class Preview(Result):
-    """What a request would do, without doing it: for the screen, not to be stored.
-
-    `unlearner` is the one that would answer; None if nothing is held. `fallback_because` says why it is exact
-    rollback instead of the one that was asked for. `not_held` are the names that have no rows, unless the
-    request was answered before.
-    """
-
-    repeated: bool
-    named: int
-    held: int
     unlearner: str | None
-    counts: Mapping[Hashable, int]
-    served_before: Any
-    release: Release | JointRelease | None
-    not_held: tuple[str, ...] = ()
-    fallback_because: str | None = None
-    decisions: tuple[TouchedDecision, ...] | None = None
-    """The decisions that the request would touch; None in a vault without key columns."""
-    decided_again: int | None = None
-    """As in `Forgotten`."""
-    may_be_without_user: bool = False
-    """As in `Forgotten`."""
+    """The one that would answer; None if nothing is held."""
     forgotten_before: int = 0
     """How many of them were forgotten before."""
     method_lines: tuple[str, ...] = ()
     """The unlearner with the parameters in force, and what it says about this request."""
 
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("decisions", "decided_again")
     HIDDEN: ClassVar[tuple[str, ...]] = ("method_lines", "release")
     DERIVED: ClassVar[tuple[str, ...]] = ("dry_run", "records", "remark", "probabilities")
-
     dry_run: ClassVar[bool] = True
-
-    @property
-    def records(self) -> int:
-        """How many records would be deleted."""
-        return sum(self.counts.values())
 
     @property
     def remark(self) -> str | None:
@@ -348,10 +333,23 @@ class ArmChange(Result):
 
 
 @dataclass(frozen=True)
-class Verification(Result):
-    """What verification found: each problem is one sentence that says where; notes are not problems."""
+class Check(Result):
+    """What a check found: each problem is one sentence that says where."""
 
     problems: tuple[str, ...]
+
+    DERIVED: ClassVar[tuple[str, ...]] = ("holds",)
+
+    @property
+    def holds(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problems
+
+
+@dataclass(frozen=True)
+class Verification(Check):
+    """What verification found; notes are not problems."""
+
     notes: tuple[str, ...]
     records: int
     entries: int
@@ -362,28 +360,13 @@ class Verification(Result):
         found = dict.fromkeys([f"database: {damage}", *problems])
         return cls(tuple(found), (*notes, "not everything was checked, and nothing was counted"), 0, 0)
 
-    @property
-    def holds(self) -> bool:
-        """Whether no problem was found."""
-        return not self.problems
-
-    DERIVED: ClassVar[tuple[str, ...]] = ("holds",)
-
 
 @dataclass(frozen=True)
-class LedgerCheck(Result):
+class LedgerCheck(Check):
     """The ledger compared with a checkpoint that was kept elsewhere."""
 
-    problems: tuple[str, ...]
     size: int
     """How many entries the checkpoint is of."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether no problem was found."""
-        return not self.problems
-
-    DERIVED: ClassVar[tuple[str, ...]] = ("holds",)
 
 
 @dataclass(frozen=True)
@@ -522,17 +505,8 @@ class SavedCertificates(Result):
 
 
 @dataclass(frozen=True)
-class Exported(Result):
-    """An export: the file, the head it reaches, and how many entries it has."""
-
-    file: Path
-    head: Checkpoint
-    entries: int
-
-
-@dataclass(frozen=True)
-class BackedUp(Result):
-    """The file of a backup, and the head that its ledger has at least."""
+class SavedFile(Result):
+    """A file that was written, an export or a backup, and the head that its ledger has at least."""
 
     file: Path
     head: Checkpoint

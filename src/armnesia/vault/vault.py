@@ -9,7 +9,7 @@ from armnesia.core.progress import Progress
 from armnesia.vault import operations as do
 from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.checkpoint import Checkpoint
-from armnesia.vault.results import Restored, SourceErasures
+from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection, signed_checkpoint
 from armnesia.vault.state.source_columns import may_have_ids
 
@@ -123,6 +123,10 @@ class Vault(VaultConnection):
     preview = do.preview.preview
     preview_methods = do.preview.preview_methods
     readmit = do.readmit.readmit
+    check_erasable = do.erase.check_erasable
+    erase_at_sources = do.erase.erase_at_sources
+    preview_erasure = do.erase.preview_erasure
+    source_erasures = do.erase.source_erasures
     arms = do.arms.list_arms
     add_arm = do.arms.add_arm
     retire_arm = do.arms.retire_arm
@@ -151,35 +155,6 @@ class Vault(VaultConnection):
     subject_request = do.subject_requests.find_subject_request
     subject_requests = do.subject_requests.list_subject_requests
     change_subject_request = do.subject_requests.change_subject_request
-
-    def check_erasable(self, *, purge: bool = False, ignore_retention: bool = False) -> None:
-        """Refuse what could not be erased at the sources, before somebody is forgotten."""
-        from armnesia.vault.operations.erase import check_erasable  # noqa: PLC0415 (few vaults need it)
-
-        check_erasable(self, purge=purge, ignore_retention=ignore_retention)
-
-    def erase_at_sources(self, *, purge: bool = False, ignore_retention: bool = False) -> SourceErasures:
-        """Delete the rows of everybody who is forgotten where the vault has counted others.
-
-        Only in an external vault that was created with `may_erase_at_source`. `purge` also removes what still
-        holds the rows, after the retention that a table declares, or at once with `ignore_retention`. After
-        an interruption, call it again: it does the rest.
-        """
-        from armnesia.vault.operations.erase import erase_at_sources  # noqa: PLC0415
-
-        return erase_at_sources(self, purge=purge, ignore_retention=ignore_retention)
-
-    def preview_erasure(self) -> SourceErasures:
-        """What `erase_at_sources` would delete: rows at each source; nothing is changed."""
-        from armnesia.vault.operations.erase import preview_erasure  # noqa: PLC0415
-
-        return preview_erasure(self)
-
-    def source_erasures(self) -> SourceErasures:
-        """What is to be erased at the sources."""
-        from armnesia.vault.operations.erase import source_erasures  # noqa: PLC0415
-
-        return source_erasures(self)
 
     def name_witness(self, to: str) -> None:
         """Send every checkpoint to this file or URL from now on; an empty text ends it."""

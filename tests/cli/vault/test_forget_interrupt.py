@@ -74,7 +74,7 @@ def test_the_erasure_at_the_sources_may_be_missing(
     assert run("ingest", "clicks.parquet", *COLUMNS, *USER_COLUMN).code == 0
     erase = (*FORGET, "--erase-at-source")
     with monkeypatch.context() as patched:
-        patched.setattr("armnesia.vault.operations.erase.erase_at_sources", interrupt)
+        patched.setattr("armnesia.vault.Vault.erase_at_sources", interrupt)
         stopped = run(*erase)
     assert stopped.code == 130
     assert stopped.err == (

@@ -33,7 +33,7 @@ def test_an_old_backup_forgets_again_before_it_opens(run: Any, vault: Path) -> N
     names = Keyring.read("vault.db.keys").owner_digests
     counting = "SELECT count(*) FROM record WHERE owner = ?"
     with closing(sqlite3.connect("vault.db")) as database:
-        held = [database.execute(counting, [names(user)]).fetchone() for user in ("u1", "a0")]
+        held = [database.execute(counting, names([user])).fetchone() for user in ("u1", "a0")]
     assert held == [(0,), (1,)]
 
 

@@ -28,5 +28,5 @@ def export(
     """
     with options.open() as vault:
         done = vault.export(file)
-    written = f"{counted(done.entries, 'entry', 'entries')} written to {file}"
+    written = f"{counted(done.head.size, 'entry', 'entries')} written to {file}"
     print_result(done.to_dict, as_json, written, f"Head of the ledger: {done.head}")

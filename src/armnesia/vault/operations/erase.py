@@ -35,20 +35,25 @@ with suppress(ImportError):  # absent on Windows
 _NOT_PURGED = "earlier versions of the source, or their files, hold the rows until they are purged"
 
 
-def source_erasures(
-    connection: VaultConnection, done: Mapping[str, "Erased"] | None = None
-) -> SourceErasures:
-    """What is to be erased at each source, and what was `done` there, by the ids of sources."""
+def source_erasures(connection: VaultConnection) -> SourceErasures:
+    """What is to be erased at each source."""
+    return _erasures(connection, {})
+
+
+def _erasures(connection: VaultConnection, done: Mapping[str, "Erased"]) -> SourceErasures:
+    """What is to be erased at each source, and what was done there, by the ids of sources."""
     with connection.reading() as transaction:
         now = [
-            replace(each, rows=own.rows, remains=own.remains) if (own := (done or {}).get(each.id)) else each
+            replace(each, rows=own.rows, remains=own.remains) if (own := done.get(each.id)) else each
             for each in connection.records.sources(transaction.session)
         ]
         permitted = transaction.state.configuration.may_erase_at_source
         return SourceErasures(permitted, tuple(now), transaction.state.head)
 
 
-def check_erasable(connection: VaultConnection, *, purge: bool, ignore_retention: bool) -> None:
+def check_erasable(
+    connection: VaultConnection, *, purge: bool = False, ignore_retention: bool = False
+) -> None:
     """Refuse, before anybody is forgotten, what could not be erased at the sources afterwards."""
     run = ErasureRun(connection, purge=purge, ignore_retention=ignore_retention)
     for each in run.sources:
@@ -63,7 +68,7 @@ def preview_erasure(connection: VaultConnection) -> SourceErasures:
         eraser.check()
         people = run.people_at(eraser)
         run.done[each.id] = Erased(eraser.find(people) if any(people) else 0)
-    return source_erasures(connection, run.done)
+    return _erasures(connection, run.done)
 
 
 def erase_at_sources(
@@ -80,7 +85,7 @@ def erase_at_sources(
                 run.erase(each)
         if run.done:
             run.record()
-    found = source_erasures(connection, run.done)
+    found = _erasures(connection, run.done)
     if not run.failures:
         return found
     (first, *others) = run.failures.values()

@@ -5,7 +5,7 @@ from pathlib import Path
 from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.journal import Journal
-from armnesia.vault.results import BackedUp, Compacted, Exported
+from armnesia.vault.results import Compacted, SavedFile
 from armnesia.vault.state.connection import VaultConnection
 
 
@@ -23,15 +23,15 @@ def compact(connection: VaultConnection) -> Compacted:
     return Compacted(entry.number, transaction.state.head)
 
 
-def back_up(connection: VaultConnection, path: str | Path) -> BackedUp:
+def back_up(connection: VaultConnection, path: str | Path) -> SavedFile:
     """Copy the vault into a new file; what others write meanwhile may be in it, too."""
     with connection.reading() as transaction:  # which refuses a vault that is damaged, or an old copy
         head = transaction.state.head
     connection.database.back_up(str(path))
-    return BackedUp(Path(path), head)
+    return SavedFile(Path(path), head)
 
 
-def write_export(connection: VaultConnection, path: str | Path) -> Exported:
+def write_export(connection: VaultConnection, path: str | Path) -> SavedFile:
     """Write a line for each commit, without personal data; an existing file must be an older export."""
     path = Path(path)
     with connection.reading() as transaction:  # the journal has caught up
@@ -45,7 +45,7 @@ def write_export(connection: VaultConnection, path: str | Path) -> Exported:
         for line in connection.journal.lines():
             if line.size <= head.size:
                 file.write(line.for_auditors().to_bytes())
-    return Exported(path, head, head.size)
+    return SavedFile(path, head)
 
 
 def _is_export_of(path: Path, vault: str) -> bool:
