@@ -17,12 +17,9 @@ from armnesia.logs.frames import FrameSource
 from armnesia.logs.refusals import empty_log
 from armnesia.logs.statements import Chosen
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.results import HeldSource
-from armnesia.vault.state.check_sums import compute_check_sums
 from armnesia.vault.state.decision_table import (
-    DecisionNumbers,
     changed_decisions,
     put_decisions,
     read_decisions,
@@ -47,11 +44,10 @@ from armnesia.vault.state.sources import (
     read_sources,
     version_of,
 )
-from armnesia.vault.state.suppression import History, Suppressed
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import DecisionRow
+from armnesia.vault.storage.schema import DecisionRow, RecordRow
 
 
 class ExternalRecords(Records):
@@ -68,34 +64,28 @@ class ExternalRecords(Records):
         before, new, address = checked_sources(transaction), None, source.address()
         known = next((each for each in before if each.address == address), None)
         if known is None:
-            if source.where and not source.tallies(state.configuration.reward_range):
-                raise empty_log(source.where)
             number = max((each.number for each in before), default=0) + 1
             known = new = CountedSource(number, address, OUTDATED)
         counter = SourceCounter(transaction.session, transaction.keyring, state)
-        return counter.find(before, new=new, opened={known.number: source})
+        found = counter.find(before, new=new, opened={known.number: source})
+        if new is not None and source.where and not found.counted[new.number].n_rows:
+            raise empty_log(source.where)
+        return found
 
     def look_up(self, transaction: Transaction, target: ErasureTarget, *, exactly: bool) -> Findings:
         """Look the people, or the ids, of a request up at the sources; with `exactly` no other spellings."""
         state, sources = transaction.state, checked_sources(transaction)
-        names = set(target.names) - History.read(transaction, target).suppressed.keys()
-        if not names:
-            return Findings(sources, sources)
         if not sources:
             raise VaultError(
                 "the vault has counted no source yet, and so no rows: that nothing is held of somebody cannot"
                 " be told before armnesia ingest; nothing was changed"
             )
+        likely = set[str]()
+        if not exactly and (target.records or state.configuration.user_type is not UserType.INTEGER):
+            likely = {spelling for name in target.names for spelling in likely_spellings(name)}
+        request = Chosen(target.users, target.records)
         counter = SourceCounter(transaction.session, transaction.keyring, state)
-        one_spelling = target.users and state.configuration.user_type is UserType.INTEGER
-        others = set[str]()
-        if not (exactly or one_spelling):
-            others = {spelling for name in names for spelling in likely_spellings(name)}
-        role, asked = ("user", Chosen(names | others)) if target.users else ("id", Chosen((), names | others))
-        found = counter.find(sources, asked)
-        labels = {str(getattr(each, role)) for each in found.of_request}
-        own = [each for each in found.of_request if getattr(each, role) in names]
-        return replace(found, of_request=own, held=frozenset(counter.digests(role, labels)))
+        return counter.find(sources, request, likely=likely)
 
     def find(self, transaction: Transaction, target: ErasureTarget, lookup: Findings | None) -> DecisionSums:
         """What the rows at the sources add up to, in the decisions of the vault, for a preview."""
@@ -111,22 +101,18 @@ class ExternalRecords(Records):
 
     def _found(self, transaction: Transaction, lookup: Findings) -> DecisionSums:
         """The sums of a request by the numbers of decisions; refuse rows that these cannot contain."""
-        state, session = transaction.state, transaction.session
-        of_request = SourceCounter(session, transaction.keyring, state).summed(lookup.of_request)
         sums: dict[int, list[tuple[int, int, int, bool]]] = {}
-        texts = [canonical(key) for key, _ in of_request]
-        rows = tables.read(session, DecisionRow, key=list(dict.fromkeys(texts)))
-        held = {each.key: each for each in read_decisions(transaction, [row.number for row in rows])}
-        for (key, arm), (count, units, binary) in of_request.items():
-            own = held[key].statistics if key in held else None
-            left = 0 if own is None else own.units[arm] - units
-            if own is None or not 0 <= left <= (own.counts[arm] - count) * UNIT:
-                raise VaultError(
-                    "the sources have more rows of this request than the vault has counted: they have changed"
-                    " since, in a way that cannot be told from outside; nothing was changed: run armnesia"
-                    " restore, which counts all sources again"
-                )
-            sums.setdefault(held[key].number, []).append((arm, count, units, binary))
+        for (number, arm), own in lookup.of_request.items():
+            sums.setdefault(number, []).append((arm, *own))
+        known = {row.number for row in tables.read(transaction.session, DecisionRow, number=list(sums))}
+        decisions = read_decisions(transaction, known)
+        possible = {each.number for each in decisions if _may_contain(each, sums[each.number])}
+        if possible != sums.keys():
+            raise VaultError(
+                "the sources have more rows of this request than the vault has counted: they have changed"
+                " since, in a way that cannot be told from outside; nothing was changed: run armnesia"
+                " restore, which counts all sources again"
+            )
         return sums
 
     def delete(
@@ -192,13 +178,6 @@ class ExternalRecords(Records):
             " source count after armnesia ingest, which counts a source that has changed again"
         )
 
-    def scan(
-        self, session: Session, keyring: Keyring, suppressed: Suppressed, *, counter: RowCounter | None = None
-    ) -> RecordScan:
-        """Compute the check-sums only: what the rows say is known at the sources."""
-        check_sums = compute_check_sums(session, keyring)
-        return RecordScan(check_sums)
-
     def problems(
         self,
         session: Session,
@@ -239,10 +218,8 @@ class ExternalRecords(Records):
             for each in sources
             if (own := found.counted[each.number]).n_left_out
         ]
-        known = list(decisions)
-        number_of = {each.key: each.number for each in known}
-        sums = {(number_of.get(key, 0), arm): own[:2] for (key, arm), own in found.sums.items()}
-        problems = statistics_problems(known, state, sums, "the sources' rows")
+        sums = {place: own[:2] for place, own in found.sums.items()}
+        problems = statistics_problems(decisions, state, sums, "the sources' rows")
         return problems + ["run armnesia restore, which counts all sources again"] * bool(problems), notes
 
     def recount(
@@ -256,6 +233,8 @@ class ExternalRecords(Records):
         state, sources = transaction.state, read_sources(transaction.session)
         if state.configuration.actions is None:
             return
+        # What something else has put there: the rows of such a vault are at its sources.
+        transaction.note("record", tables.delete(transaction.session, RecordRow))
         counting = SourceCounter(transaction.session, transaction.keyring, state)
         found = counting.find(sources, because="all are counted again", counter=counter)
         if any(counting.suppressed.values()):  # who was forgotten since the copy was made may be there
@@ -272,6 +251,14 @@ class ExternalRecords(Records):
         return tuple(each.held for each in read_sources(session))
 
 
+def _may_contain(decision: VaultDecision, rows: Iterable[tuple[int, int, int, bool]]) -> bool:
+    """Whether rows, per arm, can be among those of a decision."""
+    held = decision.statistics
+    return all(
+        0 <= held.units[arm] - units <= (held.counts[arm] - count) * UNIT for arm, count, units, _ in rows
+    )
+
+
 def _may_have_changed(each: CountedSource, source: Source) -> bool:
     """Whether a change is no problem: the source has more rows, or a table has another version."""
     before, now = each.version or {}, version_of(source) or {}
@@ -285,15 +272,12 @@ def changes_of(
     """The decisions that differ by what was counted, before and after; the learner has not decided yet."""
     if not (found.counted or found.because):
         return []
-    numbers, n_arms = DecisionNumbers(transaction.session, state), len(state.actions)
-    keys = list(dict.fromkeys(key for key, _ in found.sums))
-    own = numbers.of_keys(keys)
-    number_of = dict(zip(keys, own, strict=True))
-    rows = {number: ([0] * n_arms, [0] * n_arms) for number in own}
-    for (key, arm), (count, units, _) in found.sums.items():
-        for sums, more in zip(rows[number_of[key]], (count, units), strict=True):
-            sums[arm] += more
-    return changed_decisions(transaction, state, numbers.new, rows, instead=found.because is not None)
+    n_arms, rows = len(state.actions), dict[int, tuple[list[int], list[int]]]()
+    for (number, arm), (count, units, _) in found.sums.items():
+        counts, totals = rows.setdefault(number, ([0] * n_arms, [0] * n_arms))
+        counts[arm], totals[arm] = count, units
+    instead = found.because is not None
+    return changed_decisions(transaction, state, found.numbers.new, rows, instead=instead)
 
 
 def put_findings(transaction: Transaction, found: Findings, *, warns: bool = False) -> None:

@@ -68,7 +68,7 @@ class RecordLoader:
         self._keyring, self._before = transaction.keyring, transaction.state
         self._state = with_user_type(with_actions(self._before, actions), user_type)
         self._source, self._replaces, self._dry_run = source, replaces, dry_run
-        self._suppressed = read_checked_suppressed(transaction)
+        self._suppressed = read_checked_suppressed(self._session, self._keyring, self._before)
         self._numbers = DecisionNumbers(self._session, self._state)
         rules = self._state.configuration.arms
         self._refuses_arms = any(rule.new_rows == "refuse" for rule in rules)

@@ -23,13 +23,19 @@ from armnesia.logs.counting import check_tallies
 from armnesia.logs.statements import Chosen, Reading, Tally
 from armnesia.logs.values import arm_of_text
 from armnesia.vault.keys.keyring import Keyring
+from armnesia.vault.state.decision_table import DecisionNumbers
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.sources import CountedSource, refuse_overlaps, version_of
-from armnesia.vault.state.suppression import Suppressed, any_suppressed, checked_suppressed, suppressed_among
+from armnesia.vault.state.suppression import (
+    Suppressed,
+    any_suppressed,
+    read_checked_suppressed,
+    suppressed_among,
+)
 from armnesia.vault.storage.database import Session
 
-Sums: TypeAlias = Mapping[tuple[tuple[str, ...], int], tuple[int, int, bool]]
-"""By key and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""
+Sums: TypeAlias = Mapping[tuple[int, int], tuple[int, int, bool]]
+"""By decision and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""
 KIND_OF = {"user": "user", "id": "record"}
 """What the suppression list calls the names in the column of a role."""
 _NOBODY = Chosen()
@@ -56,7 +62,9 @@ class Findings:
     """What was found at the sources: rows that are to be counted, and the rows of a request."""
 
     before: Sequence[CountedSource]
-    after: Sequence[CountedSource] = ()
+    after: Sequence[CountedSource]
+    numbers: DecisionNumbers
+    """The decisions of all these rows, of which some may be new."""
     opened: Mapping[int, Source] = field(default_factory=dict)
     """By the number of a source."""
     counted: Mapping[int, Counted] = field(default_factory=dict)
@@ -65,8 +73,8 @@ class Findings:
     """Why all sources were counted again; None if these rows are added to what was counted before."""
     sums: Sums = field(default_factory=dict)
     """What all that was counted adds up to."""
-    of_request: Sequence[Tally] = ()
-    """The rows of a request, told apart by its names."""
+    of_request: Sums = field(default_factory=dict)
+    """What the rows of a request add up to."""
     held: frozenset[bytes] = frozenset()
     """The row keys of the names of a request, and of likely spellings of them, that have rows."""
 
@@ -87,13 +95,14 @@ class SourceCounter:
     @cached_property
     def suppressed(self) -> Suppressed:
         """The suppression list, which must be as armnesia stored it."""
-        return checked_suppressed(self.session, self.keyring, self.state)
+        return read_checked_suppressed(self.session, self.keyring, self.state)
 
     def find(
         self,
         before: Sequence[CountedSource],
         request: Chosen = _NOBODY,
         *,
+        likely: Collection[str] = (),
         new: CountedSource | None = None,
         opened: Mapping[int, Source] | None = None,
         because: str | None = None,
@@ -102,6 +111,7 @@ class SourceCounter:
     ) -> Findings:
         """Count what has changed at the sources; of a `new` one, all; or all of all, `because` of something.
 
+        The rows of a request are added up; whether `likely` spellings of its names have rows is told as well.
         Sources that are not `opened` yet are opened. Errors pass by `noting`: a source whose error it keeps
         is left out.
         """
@@ -116,22 +126,31 @@ class SourceCounter:
         because = because or why
         if parts or because:
             refuse_overlaps([*after.values()])
+        asked = Chosen(*({*names, *likely} if names else () for names in request))
         counted, rows = dict[int, Counted](), list[Tally]()
         for each in known:
-            number, source = each.number, now[each.number]
-            part = source if because else parts.get(number)
+            source = now[each.number]
+            part = source if because else parts.get(each.number)
             with noting(each):
                 if part is not None:
-                    own = counted[number] = self._counted(part, request if part is source else _NOBODY)
+                    own = counted[each.number] = self._counted(part, asked if part is source else _NOBODY)
                     rows += own.of_request
-                    after[number] = replace(after[number], to_erase=each.to_erase or own.n_left_out > 0)
-                    if counter is not None:
-                        counter.add(own.n_rows)
-                if part is not source and any(request):
-                    rows += self._looked_up(source, request)
+                    to_erase = each.to_erase or own.n_left_out > 0
+                    after[each.number] = replace(after[each.number], to_erase=to_erase)
+                    (counter or RowCounter()).add(own.n_rows)
+                if part is not source:
+                    rows += self._looked_up(source, asked)
         then = [after.get(each.number, each) for each in every]
-        sums = self.summed(chain.from_iterable(own.kept for own in counted.values()))
-        return Findings(before, then, now, counted, because, sums, rows)
+        numbers = DecisionNumbers(self.session, self.state)
+        users, ids = map(set, request)
+        named = [each for each in rows if each.user in users or each.id in ids]
+        digests = (self._digests(role, {getattr(each, role) for each in rows}) for role in asked.by_role())
+        return replace(
+            Findings(before, then, numbers, now, counted, because),
+            sums=self._summed([tally for own in counted.values() for tally in own.kept], numbers),
+            of_request=self._summed(named, numbers),
+            held=frozenset(chain.from_iterable(digests)),
+        )
 
     def _counted(self, source: Source, request: Chosen) -> Counted:
         """Check the rows of a source and add them up, without those that are suppressed."""
@@ -146,6 +165,8 @@ class SourceCounter:
 
     def _looked_up(self, source: Source, request: Chosen) -> list[Tally]:
         """The rows of a request at a source that was counted."""
+        if not any(request):
+            return []
         with source.reading() as reading:
             found = self._rows_of(source, reading, request)
         self._check(source, found)
@@ -173,12 +194,13 @@ class SourceCounter:
         if found:
             check_tallies(source, found, self.state.require_actions(), self._reward_range)
 
-    def summed(self, tallies: Iterable[Tally]) -> Sums:
+    def _summed(self, tallies: Sequence[Tally], numbers: DecisionNumbers) -> Sums:
         """What rows that were checked add up to."""
-        sums: dict[tuple[tuple[str, ...], int], tuple[int, int, bool]] = {}
-        arm_of = arm_of_text(self.state.configuration.actions or ())
-        for each in tallies:
-            place = (tuple(map(str, each.key)), arm_of[str(each.action)])
+        sums: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        arm_of = arm_of_text(self.state.actions)
+        decisions = numbers.of_keys([tuple(map(str, each.key)) for each in tallies])
+        for number, each in zip(decisions, tallies, strict=True):
+            place = (number, arm_of[str(each.action)])
             count, units, binary = sums.get(place, (0, 0, True))
             sums[place] = (count + each.number, units + each.units, binary and each.is_binary)
         return sums
@@ -195,11 +217,11 @@ class SourceCounter:
 
     def forgotten(self, role: str, names: Collection[str], *, few: bool = False) -> set[str]:
         """Which of these names are suppressed; a `few` are looked up, without reading the whole list."""
-        digests, kind = self.digests(role, names), KIND_OF[role]
+        digests, kind = self._digests(role, names), KIND_OF[role]
         suppressed = suppressed_among(self.session, digests) if few else self.suppressed[kind]
         return {name for name, digest in zip(names, digests, strict=True) if digest in suppressed}
 
-    def digests(self, role: str, names: Collection[str]) -> list[bytes]:
+    def _digests(self, role: str, names: Collection[str]) -> list[bytes]:
         """The digests of names in the column of a role, as the suppression list has them."""
         if role == "user":
             return self.keyring.owner_digests(names)

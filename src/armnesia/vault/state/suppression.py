@@ -73,13 +73,8 @@ class History:
         return [row._replace(readmitted=number) for row in self.rows.values()]
 
 
-def read_checked_suppressed(transaction: Transaction) -> Suppressed:
+def read_checked_suppressed(session: Session, keyring: Keyring, state: State) -> Suppressed:
     """All digests on the suppression list; refuse it if something other than armnesia has changed it."""
-    return checked_suppressed(transaction.session, transaction.keyring, transaction.state)
-
-
-def checked_suppressed(session: Session, keyring: Keyring, state: State) -> Suppressed:
-    """As `read_checked_suppressed`, where there is no transaction."""
     rows = list(tables.stream(session, SuppressedRow))
     if not state.check_sums.has(keyring, "suppressed", rows):
         raise VaultError(
