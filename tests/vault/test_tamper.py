@@ -204,7 +204,7 @@ def test_rows_that_are_gone_doubled_or_exchanged_are_found(vault: Vault, table: 
 
 def test_a_row_of_a_forgotten_person_is_found(vault: Vault) -> None:
     ann = vault.all_keys.owner_digests(["ann"])[0]
-    change(vault, "INSERT INTO record (identity, owner, arm, units) VALUES (?, ?, 0, 7)", b"x" * 16, ann)
+    change(vault, "INSERT INTO record VALUES (?, ?, 0, 7, 1)", b"x" * 16, ann)
     problems = vault.verify().problems
     assert any("1 row of forgotten people or records is present" in problem for problem in problems)
     with pytest.raises(VaultError, match=r"are in the vault again, put there by something other"):
@@ -352,7 +352,7 @@ def test_an_exchanged_owner_is_found_and_accepted_as_it_is_only(vault: Vault, pl
 
 def test_lists_and_rows_of_the_forgotten_are_mended_from_the_journal(vault: Vault, place: Place) -> None:
     ann = vault.all_keys.owner_digests(["ann"])[0]
-    change(vault, "INSERT INTO record (identity, owner, arm, units) VALUES (?, ?, 0, 7)", b"x" * 16, ann)
+    change(vault, "INSERT INTO record VALUES (?, ?, 0, 7, 1)", b"x" * 16, ann)
     for table in ("suppressed", "people"):
         assert change(vault, f"DELETE FROM {table} WHERE 1 = 1") == 1
     assert Vault.restore(place.url, keys=place.keys, as_it_is=True).rows_deleted == 1

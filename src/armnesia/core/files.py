@@ -29,8 +29,8 @@ def stamp_of(path: str | PathLike[str]) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
-def open_plain(path: str | PathLike[str]) -> BinaryIO:
-    """Open a plain file for reading; a folder, a device or a pipe raises an OSError.
+def open_plain(path: str | PathLike[str], *, update: bool = False) -> BinaryIO:
+    """Open a plain file for reading, or also for writing; a folder, device or pipe raises an OSError.
 
     Opening a pipe in the usual way waits until somebody writes into it.
 
@@ -38,10 +38,10 @@ def open_plain(path: str | PathLike[str]) -> BinaryIO:
     Traceback (most recent call last):
     IsADirectoryError: [Errno 21] Is a directory: '/'
     """
-    descriptor = os.open(path, os.O_RDONLY | _NO_WAITING)
+    descriptor = os.open(path, (os.O_RDWR if update else os.O_RDONLY) | _NO_WAITING)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
+        return os.fdopen(descriptor, "r+b" if update else "rb")
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -239,32 +239,21 @@ def document(**changes: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    "text",
     [
-        ("", "must be valid JSON"),
-        (document()[:-1], "must be valid JSON"),
-        ("[]", "must be a JSON object"),
-        (document(schema="armnesia.keys/2"), "its schema must be armnesia.keys/1"),
-        (document(vault=None), "its vault must be text"),
-        (document(vault=""), "its vault must be text"),
-        (document(digest_key=7), "its digest_key must be text"),
-        (document(digest_key="11" * 31), "digest_key must be a key of 32 bytes"),
-        (document(signing_keys=[]), "signing_keys must be one or more keys of 32 bytes"),
-        (document(signing_keys=["11" * 31]), "signing_keys must be one or more keys of 32 bytes"),
-        (document(signing_keys=["11" * 32] * 2), "signing_keys must differ"),
-        (document(signing_keys="11" * 32), "its signing_keys must be a list of keys"),
-        (document(signing_keys=["xx" * 32]), "its signing_keys must be hexadecimal"),
-        (document(signing_keys=[7]), "its signing_keys must be text"),
+        *("", document()[:-1], "[]", document(schema="armnesia.keys/2"), document(vault=None)),
+        *(document(digest_key=7), document(digest_key="11" * 31), document(signing_keys=[])),
+        *(document(signing_keys=["11" * 31]), document(signing_keys=["11" * 32] * 2)),
+        *(document(signing_keys="11" * 32), document(signing_keys=["xx" * 32]), document(signing_keys=[7])),
     ],
 )
-def test_a_file_that_is_no_keyring_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_file_that_is_no_keyring_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "vault.keys"
     private_files.write(path, document())
     assert Keyring.read(path).vault == "v"
     path.write_text(text)
-    with pytest.raises(VaultError, match=complaint) as refusal:
+    with pytest.raises(VaultError, match=r"vault\.keys is not a valid key file: copy it from") as refusal:
         Keyring.read(path)
-    assert "vault.keys is not a valid key file" in str(refusal.value)
     assert "1111" not in str(refusal.value)
 
 

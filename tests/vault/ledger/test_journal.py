@@ -260,14 +260,11 @@ def test_a_journal_is_not_made_twice(journal: Journal, database: MemoryDatabase)
 @pytest.mark.parametrize("mode", [0o640, 0o602])
 def test_a_journal_that_others_can_use_is_refused(mode: int, journal: Journal) -> None:
     journal.path.chmod(mode)
-    with pytest.raises(VaultError, match="must be a plain file of its owner alone"):
+    with pytest.raises(VaultError, match="is accessible to other users .*: chmod 600"):
         journal.last()
 
 
-def test_a_link_or_a_pipe_is_refused(journal: Journal, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(journal.path)
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(VaultError, match="cannot be used"):
-        Journal(tmp_path / "link").last()
-    with pytest.raises(VaultError, match="must be a plain file"):
+    with pytest.raises(VaultError, match="it is not a plain file|cannot be read"):
         Journal(tmp_path / "pipe").last()

@@ -228,7 +228,7 @@ def test_a_longer_copy_of_the_journal_takes_its_place(place: Place, tmp_path: Pa
             "a line of a journal must have",
         ),
         (lambda path: path.write_bytes(path.read_bytes().partition(b"\n")[2]), "does not follow"),
-        (lambda path: path.chmod(0o644), "must be a plain file of its owner alone"),
+        (lambda path: path.chmod(0o644), "is accessible to other users"),
         (lambda path: path.unlink(), "is missing"),
     ],
 )

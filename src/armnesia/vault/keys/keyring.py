@@ -57,20 +57,17 @@ class Keyring:
     @classmethod
     def read(cls, path: str | PathLike[str]) -> "Keyring":
         """Read the key file; refuse one that is missing, accessible to other users, or invalid."""
+        text = private_files.read(path)
         try:
-            document = read_object(private_files.read(path), "it")
-            if document.get("schema") != SCHEMA:
-                raise InvalidInputError(f"its schema must be {SCHEMA}")
-            vault = document.get("vault")
-            if not isinstance(vault, str) or not vault:
-                raise InvalidInputError("its vault must be text")
-            signing = document.get("signing_keys")
-            if not isinstance(signing, list):
-                raise InvalidInputError("its signing_keys must be a list of keys")
-            keys = tuple(_key(value, "signing_keys") for value in signing)
-            return cls(vault, _key(document.get("digest_key"), "digest_key"), keys)
-        except InvalidInputError as error:
-            raise VaultError(f"{Path(path)} is not a valid key file: {error}") from None
+            document = read_object(text, "it")
+            if document["schema"] != SCHEMA or not isinstance(document["vault"], str):
+                raise ValueError
+            signing = tuple(map(bytes.fromhex, document["signing_keys"]))
+            return cls(document["vault"], bytes.fromhex(document["digest_key"]), signing)
+        except (KeyError, TypeError, ValueError):
+            raise VaultError(
+                f"{Path(path)} is not a valid key file: copy it from your backup of the keys"
+            ) from None
 
     def save(self, path: str | PathLike[str], *, replace: bool = False) -> None:
         """Write the key file in one step, for its owner only.
@@ -242,12 +239,3 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise InvalidInputError("an id must be encodable as UTF-8; got an unpaired surrogate") from None
-
-
-def _key(value: object, name: str) -> bytes:
-    if not isinstance(value, str):
-        raise InvalidInputError(f"its {name} must be text")
-    try:
-        return bytes.fromhex(value)
-    except ValueError:
-        raise InvalidInputError(f"its {name} must be hexadecimal") from None

@@ -21,7 +21,6 @@ def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
     Traceback (most recent call last):
     armnesia.core.errors.VaultError: no-such-file cannot be read: No such file or directory
     """
-    path = Path(path)
     with opened(path) as file:
         try:
             data = file.read(largest + 1)
@@ -36,11 +35,10 @@ def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
 
 
 @contextmanager
-def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for reading; refuse one that other users can read or change."""
-    path = Path(path)
+def opened(path: str | PathLike[str], *, update: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for reading, or also for writing; refuse one that other users can read or change."""
     try:
-        file = files.open_plain(path)
+        file = files.open_plain(path, update=update)
     except OSError as error:
         raise _unreadable(path, error) from None
     with file:
@@ -53,7 +51,7 @@ def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         yield file
 
 
-def _unreadable(path: Path, error: OSError) -> VaultError:
+def _unreadable(path: str | PathLike[str], error: OSError) -> VaultError:
     return refused_by_system(error, f"{path} cannot be read: {error.strerror}")
 
 

@@ -20,16 +20,14 @@ and is dropped.
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from armnesia.core.errors import InvalidInputError, VaultError, refused_by_system
-from armnesia.core.files import Stamp, stamp_of
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import read_object
 from armnesia.vault.ledger.envelope import Envelope
@@ -40,7 +38,6 @@ from armnesia.vault.storage.schema import PeopleRow, SuppressedRow
 with suppress(ImportError):  # absent on Windows
     import fcntl
 
-_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _BLOCK = 1 << 13
 _LISTS = ("suppressed", "people")
 _END = re.compile(rb'"vault":("[^"\n]*"),"commit":([0-9]+),"size":([0-9]+),"root":"([0-9a-f]{64})"\}\n\Z')
@@ -66,10 +63,6 @@ class Line:
     """The rows of the suppression list that are new or have changed."""
     people: tuple[PeopleRow, ...] = ()
     """The commitments of the new requests."""
-
-    def without_lists(self) -> "Line":
-        """Where the vault was, and nothing of what was added."""
-        return Line(self.vault, self.commit, self.size, self.root)
 
     def for_auditors(self) -> "Line":
         """The line without digests."""
@@ -136,8 +129,6 @@ class Journal:
     """The journal in this file."""
 
     path: Path
-    _seen: dict[Stamp, Line] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The last line, by size and time of change of the file: a cache."""
 
     def create(self, first: Line) -> None:
         """Write the first line to a new file, for its owner only."""
@@ -145,21 +136,15 @@ class Journal:
 
     def last(self) -> Line:
         """The last line without its lists, read from the end of the file, however long the line is."""
-        with suppress(OSError):
-            if (known := self._seen.get(stamp_of(self.path))) is not None:
-                return known
-        with self._opened(os.O_RDONLY) as file:
-            status, line = os.fstat(file.fileno()), self._last(file)[0]
-        self._seen.clear()
-        self._seen[Stamp(status.st_size, status.st_mtime_ns)] = line
-        return line
+        with self._opened() as file:
+            return self._last(file)[0]
 
     def catch_up(self, commit: int, line_after: Callable[[Line], Line]) -> None:
         """Append what the database has beyond the journal up to a commit, and return when it is on the disk.
 
         `line_after` returns all that the database has beyond a line; it refuses a line that is not its own.
         """
-        with self._opened(os.O_RDWR) as file:
+        with self._opened(update=True) as file:
             if "fcntl" in globals():  # until the file is closed
                 fcntl.flock(file.fileno(), fcntl.LOCK_EX)
             last, end = self._last(file)
@@ -171,16 +156,13 @@ class Journal:
                 file.truncate()
                 file.write(line.to_bytes())
                 file.flush()
-                status = os.fstat(file.fileno())
-                self._seen.clear()
-                self._seen[Stamp(status.st_size, status.st_mtime_ns)] = line.without_lists()
             # Also where nothing was to append: another process may have been killed before this.
             os.fsync(file.fileno())
 
     def lines(self) -> Iterator[Line]:
         """All lines from the first, each checked to follow from those before it."""
         before, frontier = None, Frontier()
-        with self._opened(os.O_RDONLY) as file:
+        with self._opened() as file:
             self._last(file)  # refuses what is no journal
             file.seek(0)
             for number, data in enumerate(file, start=1):
@@ -194,21 +176,16 @@ class Journal:
                 before = line
 
     @contextmanager
-    def _opened(self, flags: int) -> Iterator[BinaryIO]:
+    def _opened(self, *, update: bool = False) -> Iterator[BinaryIO]:
         """Open the file; refuse what is no plain file of its owner alone."""
-        try:
-            # O_NONBLOCK, because opening a pipe would wait for somebody to write into it.
-            descriptor = os.open(self.path, flags | _FLAGS)
-            with os.fdopen(descriptor, "rb" if flags == os.O_RDONLY else "r+b") as file:
-                mode = os.fstat(descriptor).st_mode
-                if not stat.S_ISREG(mode) or (os.name == "posix" and mode & 0o077):
-                    raise VaultError(f"{self.path} must be a plain file of its owner alone: chmod 600 it")
-                yield file
-        except FileNotFoundError:
+        if not self.path.exists():
             raise VaultError(
                 f"the journal {self.path} is missing: whether the database is an older copy cannot be known;"
                 " if it is lost, armnesia restore --without-journal begins a new one"
-            ) from None
+            )
+        try:
+            with private_files.opened(self.path, update=update) as file:
+                yield file
         except OSError as error:
             raise refused_by_system(
                 error, f"the journal {self.path} cannot be used: {error.strerror}"

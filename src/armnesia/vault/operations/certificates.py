@@ -39,13 +39,13 @@ def certificate_of_name(
         number = entry or History.read(transaction, target).entry(target.names[0])
         if number is None:
             raise VaultError("there is no certificate: nobody was forgotten here by this name")
-        return Certificates(transaction).of(target, number)
+        return Certificates(transaction).of(number, target)
 
 
 def certificate_of_entry(connection: VaultConnection, entry: int) -> Certificate:
     """The certificate of the request of an entry, which names nobody."""
     with connection.reading() as transaction:
-        return Certificates(transaction).of_entry(entry)
+        return Certificates(transaction).of(entry)
 
 
 def certificates_of_each(
@@ -61,7 +61,7 @@ def certificates_of_each(
         for one in target.one_by_one():
             (name,) = one.names
             number = history.entry(name)
-            yield name, None if number is None else certificates.of(one, number)
+            yield name, None if number is None else certificates.of(number, one)
 
 
 def entries_of_case(connection: VaultConnection, case: str) -> list[int]:

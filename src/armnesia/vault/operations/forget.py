@@ -176,4 +176,4 @@ def _with_certificate(certificates: Certificates, done: Forgotten) -> Forgotten:
     """The result with the certificate, if the request is for one name."""
     if len(done.names.names) > 1 or done.certificate is not None:
         return done
-    return replace(done, certificate=certificates.of(done.names, done.entry))
+    return replace(done, certificate=certificates.of(done.entry, done.names))

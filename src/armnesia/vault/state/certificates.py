@@ -1,13 +1,10 @@
 """Certificates as they are handed out: an entry, its proof for the ledger as it is now, and the openings."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Logged, concerns
-from armnesia.vault.ledger.checkpoint import Note
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Tree, split
 from armnesia.vault.ledger.people import RECORD, USER, Opening, People
@@ -21,18 +18,6 @@ from armnesia.vault.storage.schema import EntryRow, PeopleRow
 _LATER = ("compacted", "erased", "readmit")
 
 
-def entry_of(session: Session, number: int) -> Entry:
-    """An entry of the ledger."""
-    return entry_in(_read_entry(session, number))
-
-
-def _read_entry(session: Session, number: int) -> str:
-    found = tables.read(session, EntryRow, number=number)
-    if not found:
-        raise UnknownEntryError(f"the ledger has no entry {number}; see armnesia ledger")
-    return found[0].envelope
-
-
 def entry_in(text: str) -> Entry:
     """An entry as the database holds it."""
     return Entry.of(envelope_of(text))
@@ -40,82 +25,80 @@ def entry_in(text: str) -> Entry:
 
 def time_of(session: Session, number: int) -> str:
     """When an entry was written."""
-    return entry_of(session, number).time
+    return entry_in(_read_entry(session, number).envelope).time
 
 
-@dataclass
+def _read_entry(session: Session, number: int) -> EntryRow:
+    for row in tables.read(session, EntryRow, number=number):
+        return row
+    raise UnknownEntryError(f"the ledger has no entry {number}; see armnesia ledger")
+
+
 class Certificates:
     """Makes certificates, all for the ledger as it is in one transaction."""
 
-    transaction: Transaction
-    _requests: dict[int, tuple[People, list[Opening]]] = field(default_factory=dict)
-    """The request that was asked for last: most names were in the same one."""
+    def __init__(self, transaction: Transaction) -> None:
+        self._session, self._keyring = transaction.session, transaction.keyring
+        self._head, self._note = transaction.state.head, signed_checkpoint(transaction)
+        self._last: tuple[int, People, list[Opening]] | None = None
+        """The request that was asked for last: most names were in the same one."""
 
-    def of(self, target: ErasureTarget, number: int) -> Certificate:
-        """Of one name in the request of an entry."""
-        people, said = self._people(number)
-        keyring, role = self.transaction.keyring, USER if target.users else RECORD
-        try:
-            openings = [people.opening(keyring, number, role, target.names[0])]
-        except InvalidInputError as error:
-            raise VaultError(str(error)) from None
-        return self._issued(number, [*openings, *said])
-
-    def of_entry(self, number: int) -> Certificate:
-        """Of the request of an entry, opened for nobody."""
-        return self._issued(number, [])
-
-    def _issued(self, number: int, openings: Iterable[Opening]) -> Certificate:
-        logged = self._logged(number)
-        if logged.entry.kind != "forget":
+    def of(self, number: int, target: ErasureTarget | None = None) -> Certificate:
+        """Of the one name of a target in the request of an entry; without one, opened for nobody."""
+        row = _read_entry(self._session, number)
+        if row.kind != "forget":
             raise UnknownEntryError(f"entry {number} of the ledger is no deletion; see armnesia ledger")
-        is_last = number == self.transaction.state.head.size
-        later = [] if is_last else [each for each in self._later if concerns(each.entry, number)]
+        openings = () if target is None else self._openings(number, target)
+        return Certificate(self._logged(row.envelope), openings, self._concerning(number))
+
+    def _logged(self, text: str) -> Logged:
+        return Logged.of(envelope_of(text), self._ledger, self._note)
+
+    @cached_property
+    def _ledger(self) -> Tree:
+        tree = Tree(tables.read_leaves(self._session, self._head.size))
+        if tree.root != self._head.root:
+            raise changed_values()
+        return tree
+
+    def _concerning(self, number: int) -> tuple[Logged, ...]:
+        """The later entries that concern a deletion; of those of the files, the first that still counts."""
+        later = [each for each in self._later if concerns(each.entry, number)]
         # Deleted bytes may have come back with a backup: what was compacted before a restore does not count.
         compacted = [
             each for each in later if each.entry.kind == "compacted" and each.entry.number > self._restored
-        ][:1]
-        others = [each for each in later if each.entry.kind != "compacted"]
-        return Certificate(logged, tuple(openings), (*compacted, *others))
-
-    def _logged(self, number: int) -> Logged:
-        text = _read_entry(self.transaction.session, number)
-        return Logged.of(envelope_of(text), self._ledger, self._note)
+        ]
+        return (*compacted[:1], *(each for each in later if each.entry.kind != "compacted"))
 
     @cached_property
     def _later(self) -> list[Logged]:
         """All entries that may concern a deletion."""
-        found = tables.envelopes_of(self.transaction.session, _LATER)
-        return [Logged.of(envelope_of(text), self._ledger, self._note) for text in found]
+        return list(map(self._logged, tables.envelopes_of(self._session, _LATER)))
 
     @cached_property
     def _restored(self) -> int:
         """The last entry of a restore; 0 if there is none."""
-        found = tables.envelopes_of(self.transaction.session, ["restored"])
+        found = tables.envelopes_of(self._session, ["restored"])
         return entry_in(found[-1]).number if found else 0
 
-    @cached_property
-    def _ledger(self) -> Tree:
-        tree = Tree(tables.read_leaves(self.transaction.session, self.transaction.state.head.size))
-        if tree.root != self.transaction.state.head.root:
-            raise changed_values()
-        return tree
+    def _openings(self, number: int, target: ErasureTarget) -> tuple[Opening, ...]:
+        """The opening of a name in a request, and those of what is said of the request."""
+        if self._last is None or self._last[0] != number:
+            self._last = (number, *self._request(number))
+        _, people, said = self._last
+        role = USER if target.users else RECORD
+        try:
+            return people.opening(self._keyring, number, role, target.names[0]), *said
+        except InvalidInputError as error:
+            raise VaultError(str(error)) from None
 
-    @cached_property
-    def _note(self) -> Note:
-        return signed_checkpoint(self.transaction)
-
-    def _people(self, number: int) -> tuple[People, list[Opening]]:
+    def _request(self, number: int) -> tuple[People, list[Opening]]:
         """The commitments of a request, and the openings of what is said of it."""
-        if number not in self._requests:
-            found = tables.read(self.transaction.session, PeopleRow, number=number)
-            if not found:
-                raise UnknownEntryError(f"entry {number} of the ledger is no deletion; see armnesia ledger")
-            _, leaves, sealed, _ = found[0]
-            people, keyring = People(split(bytes(leaves))), self.transaction.keyring
-            said = {} if sealed is None else keyring.decrypted(bytes(sealed), f"said of {number}")
-            openings = [
-                people.opening(keyring, number, role, text) for role, text in said.items() if text is not None
-            ]
-            self._requests = {number: (people, openings)}
-        return self._requests[number]
+        found = tables.read(self._session, PeopleRow, number=number)
+        if not found:
+            raise changed_values()
+        (row,) = found
+        people, keyring = People(split(bytes(row.leaves))), self._keyring
+        said = {} if row.said is None else keyring.decrypted(bytes(row.said), f"said of {number}")
+        given = [(role, text) for role, text in said.items() if text is not None]
+        return people, [people.opening(keyring, number, role, text) for role, text in given]
