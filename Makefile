@@ -32,7 +32,7 @@ lint: setup
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy --num-workers 2
 
-# The quick tests: at most five minutes on two cores.
+# The quick tests: with lint, less than four minutes on two cores.
 test: lint
 	$(BIN)/pytest -m "not slow" $(COVERAGE)
 

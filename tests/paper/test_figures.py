@@ -67,7 +67,7 @@ def test_a_quick_plan_is_a_part_of_the_whole_and_a_plan_reaches_every_cell() -> 
             assert (cell.protocol, cell.datasets, cell.seed) == ("sampled", 123, 9)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make_section", "cells", "panels", "table_rows"),
     [

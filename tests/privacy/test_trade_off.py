@@ -30,7 +30,7 @@ def best_test(null: FloatArray, alternative: FloatArray, alpha: float) -> float:
     return 1 + float(found.fun)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_test_does_better_and_mixtures_of_tests_do_as_well(seed: int) -> None:
     for p, r in pairs(seed):

@@ -1,21 +1,17 @@
-"""Every promise holds on both databases: each test gets a vault on each of them."""
+"""Every promise holds on both databases; the quick run has the tests on SQLite."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.databases import DATABASES
 from tests.promises.driver import Driven, driven
 from tests.promises.killing import Killer
 
-POSTGRESQL_SLOWLY = pytest.mark.parametrize(
-    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
-"""For the longest tests: the quick run has them on SQLite."""
+ON_EACH = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 
 
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=ON_EACH)
 def database(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

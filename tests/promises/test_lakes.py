@@ -50,6 +50,7 @@ def _whole_way(vault: Driven, lake: Lake) -> None:
     assert check_certificate(vault.certificate(PEOPLE[0]), vault.public_keys()) == []
 
 
+@pytest.mark.sampled(2)
 def test_a_person_is_forgotten_and_erased_in_every_kind_of_log(lake: Lake, tmp_path: Path) -> None:
     _whole_way(_external("sqlite", tmp_path), lake)
 

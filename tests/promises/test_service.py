@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import DATABASES
+from tests.promises.conftest import ON_EACH
 from tests.promises.driver import Driven, Row, Service, check_certificate, driven, serving, statistics_of
 from tests.promises.test_histories import rows_of
 
@@ -14,7 +14,7 @@ NAMES = [f"Somebody-{number}-Of-Somewhere" for number in range(12)]
 ROWS = rows_of(3, 96, NAMES)
 
 
-@pytest.fixture(scope="module", params=DATABASES)
+@pytest.fixture(scope="module", params=ON_EACH)
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests, each of which is about other people."""
     vault = driven(request.param, tmp_path_factory.mktemp("service"))

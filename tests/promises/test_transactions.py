@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.promises.conftest import POSTGRESQL_SLOWLY
 from tests.promises.driver import Driven, Refused, Row, check_certificate, statistics_of
 from tests.promises.killing import Killer
 from tests.promises.test_histories import PEOPLE, rows_of
@@ -23,7 +22,6 @@ def killed(killer: Killer, vault: Driven, words: Callable[[int], tuple[object, .
     return list(range(len(points) + 1))
 
 
-@POSTGRESQL_SLOWLY
 def test_a_forget_that_is_killed_is_done_once_when_it_is_sent_again(vault: Driven, killer: Killer) -> None:
     rows = rows_of(1, 120)
     vault.add(rows)
@@ -40,7 +38,6 @@ def test_a_forget_that_is_killed_is_done_once_when_it_is_sent_again(vault: Drive
     assert vault.problems() == []
 
 
-@POSTGRESQL_SLOWLY
 def test_right_after_each_kill_a_request_is_there_as_a_whole_or_not_at_all(
     vault: Driven, killer: Killer
 ) -> None:
@@ -61,7 +58,6 @@ def test_right_after_each_kill_a_request_is_there_as_a_whole_or_not_at_all(
     assert seen == {True, False}  # the kills were on both sides of the commit
 
 
-@POSTGRESQL_SLOWLY
 def test_an_ingest_that_is_killed_leaves_all_rows_or_none(vault: Driven, killer: Killer) -> None:
     parts = [rows_of(seed, 12) for seed in range(len(SHARES) + 2)]
     logs = [vault.log(rows) for rows in parts]
@@ -79,7 +75,6 @@ def test_an_ingest_that_is_killed_leaves_all_rows_or_none(vault: Driven, killer:
     assert vault.problems() == []
 
 
-@POSTGRESQL_SLOWLY
 def test_the_other_changes_of_a_vault_are_whole_when_they_are_killed(vault: Driven, killer: Killer) -> None:
     rows = rows_of(1, 60)
     vault.add(rows)

@@ -7,7 +7,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.promises.conftest import POSTGRESQL_SLOWLY
 from tests.promises.driver import Driven, driven
 from tests.promises.test_histories import PEOPLE, rows_of
 
@@ -69,7 +68,6 @@ def _unnoticed(vault: Driven, changes: list[tuple[str, str, Any]]) -> list[str]:
     return unnoticed
 
 
-@POSTGRESQL_SLOWLY
 def test_a_change_of_any_column_of_any_table_is_noticed(tampered: Driven, database: str) -> None:
     cells = [
         (table, column)
@@ -100,7 +98,6 @@ def _missing_and_added(vault: Driven, tables: dict[str, list[str]]) -> list[Any]
     return changes
 
 
-@POSTGRESQL_SLOWLY
 def test_a_missing_or_added_row_of_any_table_is_noticed(tampered: Driven) -> None:
     tables = _tables(tampered)
     assert len(tables) >= 6

@@ -9,6 +9,12 @@ from tests.databases import Place, fresh_place
 from tests.service.servers import Served, serving
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The quick run leaves a file out whose requests are made when it is collected, which takes seconds."""
+    is_quick = config.getoption("markexpr") == "not slow"
+    return True if is_quick and collection_path.name == "test_schema.py" else None
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def database(request: pytest.FixtureRequest) -> str:
     return str(request.param)

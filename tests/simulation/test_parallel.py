@@ -125,6 +125,7 @@ def test_a_worker_does_not_hand_work_on() -> None:
         assert list(those.map(nested, [1, 2])) == [("_ThisProcess", 2), ("_ThisProcess", 4)]
 
 
+@pytest.mark.slow
 def test_processes_of_its_own_give_the_same_bits(serial: Evaluation) -> None:
     assert_same(evaluated(2), serial)
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from armnesia import Budget, EmpiricalBernsteinLCB, Rollback
@@ -44,6 +45,7 @@ def plain_decisions(rewards: list[NDArray[np.float64]]) -> NDArray[np.int64]:
     return np.asarray(np.argmax(scores, axis=0), dtype=np.int64)
 
 
+@pytest.mark.slow
 def test_rewards_of_any_kind_agree_with_plain_data_sets() -> None:
     """Within five standard errors of the difference: a false alarm of 6·10⁻⁷."""
     shapes, size, k = [(8.0, 8.0), (0.5, 0.4)], 20_000, 20

@@ -96,7 +96,7 @@ def test_fixed_sample_model(
         assert truth <= known.value <= unknown.value + 1e-12
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("form", ["derived", "exact"])
 @pytest.mark.parametrize(("n", "c_star", "k"), [(2000, 5, 60), (600, 1.3, 80), (1500, 1.9, 30)])
 def test_distribution_model(form: Form, n: int, c_star: float, k: int) -> None:

@@ -75,7 +75,7 @@ def test_arms_whose_scores_rise_by_other_steps_have_no_lead() -> None:
     assert leads(lowest, highest, steps).tolist() == [1, NO_LEAD, NO_LEAD]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_arms", [2, 3])
 @pytest.mark.parametrize("learner", [LCB(confidence=0.1), KLLCB(confidence=0.1), "frozen"])
 def test_arms_with_equally_many_records_are_judged_as_one_by_one(

@@ -54,10 +54,10 @@ def test_each_changed_character_is_refused(later: bool) -> None:
     document = json.loads(text)
     kept = 0
     for place, character in enumerate(text):
-        # Another digit, another letter: what stays well formed is the harder to notice.
-        for other in ("7", "A") if character.isalnum() else ("A",):
-            changed = text[:place] + (other if character != other else "6") + text[place + 1 :]
-            assert refused(changed), changed[max(0, place - 20) : place + 20]
+        # Another digit or another letter: what stays well formed is the harder to notice.
+        other = "7" if character.isalnum() and place % 2 else "A"
+        changed = text[:place] + (other if character != other else "6") + text[place + 1 :]
+        assert refused(changed), changed[max(0, place - 20) : place + 20]
         blank = text[:place] + " " + text[place + 1 :]
         if _is_same(blank, document):
             kept += 1

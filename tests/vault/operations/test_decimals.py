@@ -53,6 +53,7 @@ def in_postgres(folder: Path, columns: dict[str, Any], decimals: list[Decimal]) 
     return table
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_source_has_the_same_decisions_and_people(kind: str, tmp_path: Path) -> None:
     log = read_log(**stored(kind, tmp_path, NUMBERS), actions=ACTIONS)
@@ -79,6 +80,7 @@ def test_a_person_is_forgotten_with_every_number_of_zeros(
         assert vault.verify().holds
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["parquet", "delta", "postgresql"])
 def test_rows_are_erased_with_every_number_of_zeros(kind: str, sqlite_place: Place, tmp_path: Path) -> None:
     """They are found at the source by the names that were counted and forgotten."""

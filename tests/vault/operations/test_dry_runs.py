@@ -154,6 +154,7 @@ def test_and_on_postgresql(history: History) -> None:
     check(history, "postgresql")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_small_steps_give_the_same_vault(database: str, tmp_path: Path) -> None:
     """The digests and statistics do not depend on how many rows are written at a time."""

@@ -75,6 +75,7 @@ def assert_is_plain(vault: Vault, rows: list[Row]) -> None:
     assert vault.verify().problems == ()
 
 
+@pytest.mark.slow
 def test_a_retention_is_respected_unless_it_is_ignored(delta: Delta, sqlite_place: Place) -> None:
     with counted(sqlite_place, delta, ROWS) as vault:
         forget_and_erase(vault, users=[ANN], purge=True)
@@ -217,6 +218,7 @@ def test_a_source_without_people_says_so(sqlite_place: Place, tmp_path: Path) ->
         assert source.rows == 1
 
 
+@pytest.mark.slow
 def test_where_nothing_is_left_to_do_no_row_is_read(
     delta: Delta, sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +236,7 @@ def test_where_nothing_is_left_to_do_no_row_is_read(
         assert sorted(delta.values()) == sorted(row.values for row in without(ROWS, ANN))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "step"),
     [*itertools.product(["files", "delta", "sqlite"], ["delete", "record"]), ("delta", "purge")],

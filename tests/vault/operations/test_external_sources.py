@@ -336,6 +336,7 @@ def test_a_wrong_row_refuses_the_whole_ingest(vault: Vault, log: Folder, row: Ro
 # Sources that were moved.
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [Folder, Delta, Sqlite])
 def test_a_source_that_was_moved_keeps_its_id_and_its_certificates(
     kind: Any, tmp_path: Path, place: Place
