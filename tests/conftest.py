@@ -14,9 +14,10 @@ import pytest
 from tests.scratch import write_to_memory
 
 # The same examples in every run, so that a failure comes from the change at hand; HYPOTHESIS_PROFILE=search
-# looks for new ones.
-hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=30)
-hypothesis.settings.register_profile("search", deadline=None)
+# looks for new ones. How long an example takes says something about the machine only.
+TIMELESS: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("fixed", derandomize=True, max_examples=30, **TIMELESS)
+hypothesis.settings.register_profile("search", **TIMELESS)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 

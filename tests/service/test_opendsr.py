@@ -634,7 +634,7 @@ def test_hosts_are_called_at_the_same_time(
     sqlite_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that does not answer is called once in a round, and does not hold up the others."""
-    monkeypatch.setattr("armnesia.service.opendsr.desk._SECONDS", 1.0)
+    monkeypatch.setattr("armnesia.service.opendsr.desk._SECONDS", 5.0)
     slow, quick = "slow.example", "quick.example"
     made, called = processor(tmp_path, callback_hosts=(HOST, slow, quick)), list[str]()
     ended: list[str] = []

@@ -135,7 +135,8 @@ def test_a_transaction_of_another_database_keeps_deleted_rows_in_the_files(
                 vault.compact()
             other.rollback()
             other.execute("SELECT 1 FROM pg_class")  # of a reader there VACUUM FULL is not in need
-            vault.compact()
+            with postgres_place.open() as patient:  # the server's own vacuum may be at work for a moment
+                patient.compact()
         assert files_with(administrator, mark) == []
 
 
