@@ -80,12 +80,14 @@ class ExternalRecords(Records):
                 "the vault has counted no source yet, and so no rows: that nothing is held of somebody cannot"
                 " be told before armnesia ingest; nothing was changed"
             )
-        likely = set[str]()
-        if not exactly and (target.records or state.configuration.user_type is not UserType.INTEGER):
-            likely = {spelling for name in target.names for spelling in likely_spellings(name)}
-        request = Chosen(target.users, target.records)
         counter = SourceCounter(transaction.session, transaction.keyring, state)
-        return counter.find(sources, request, likely=likely)
+        found = counter.find(sources, Chosen(target.users, target.records))
+        one_spelling = target.users and state.configuration.user_type is UserType.INTEGER
+        missing = set(target.names) - found.names
+        if exactly or one_spelling or not missing:
+            return found
+        likely = {spelling for name in missing for spelling in likely_spellings(name)} - {*target.names}
+        return counter.with_likely(found, Chosen(likely) if target.users else Chosen((), likely))
 
     def find(self, transaction: Transaction, target: ErasureTarget, lookup: Findings | None) -> DecisionSums:
         """What the rows at the sources add up to, in the decisions of the vault, for a preview."""
@@ -139,7 +141,11 @@ class ExternalRecords(Records):
         lookup: Findings | None,
     ) -> set[bytes]:
         """What the lookup found."""
-        return set() if lookup is None else set(lookup.held.intersection(keys))
+        if lookup is None:
+            return set()
+        names = tuple(lookup.names)
+        held = ErasureTarget(users=names) if target.users else ErasureTarget(records=names)
+        return set(held.row_keys(transaction.keyring)).intersection(keys)
 
     def some_without_user(self, session: Session, lookup: Findings | None) -> bool:
         """Whether a source has rows without a user."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from armnesia.core.errors import VaultError
@@ -75,8 +74,8 @@ class Findings:
     """What all that was counted adds up to."""
     of_request: Sums = field(default_factory=dict)
     """What the rows of a request add up to."""
-    held: frozenset[bytes] = frozenset()
-    """The row keys of the names of a request, and of likely spellings of them, that have rows."""
+    names: frozenset[str] = frozenset()
+    """The names of a request, and likely spellings of them, that have rows."""
 
     @property
     def n_counted(self) -> int:
@@ -102,7 +101,6 @@ class SourceCounter:
         before: Sequence[CountedSource],
         request: Chosen = _NOBODY,
         *,
-        likely: Collection[str] = (),
         new: CountedSource | None = None,
         opened: Mapping[int, Source] | None = None,
         because: str | None = None,
@@ -111,9 +109,8 @@ class SourceCounter:
     ) -> Findings:
         """Count what has changed at the sources; of a `new` one, all; or all of all, `because` of something.
 
-        The rows of a request are added up; whether `likely` spellings of its names have rows is told as well.
-        Sources that are not `opened` yet are opened. Errors pass by `noting`: a source whose error it keeps
-        is left out.
+        The rows of a request are added up. Sources that are not `opened` yet are opened. Errors pass by
+        `noting`: a source whose error it keeps is left out.
         """
         every, now = [*before, *([] if new is None else [new])], dict(opened or {})
         for each in every:
@@ -126,31 +123,35 @@ class SourceCounter:
         because = because or why
         if parts or because:
             refuse_overlaps([*after.values()])
-        asked = Chosen(*({*names, *likely} if names else () for names in request))
         counted, rows = dict[int, Counted](), list[Tally]()
         for each in known:
             source = now[each.number]
             part = source if because else parts.get(each.number)
             with noting(each):
                 if part is not None:
-                    own = counted[each.number] = self._counted(part, asked if part is source else _NOBODY)
+                    own = counted[each.number] = self._counted(part, request if part is source else _NOBODY)
                     rows += own.of_request
                     to_erase = each.to_erase or own.n_left_out > 0
                     after[each.number] = replace(after[each.number], to_erase=to_erase)
                     (counter or RowCounter()).add(own.n_rows)
                 if part is not source:
-                    rows += self._looked_up(source, asked)
+                    rows += self._looked_up(source, request)
         then = [after.get(each.number, each) for each in every]
         numbers = DecisionNumbers(self.session, self.state)
-        users, ids = map(set, request)
-        named = [each for each in rows if each.user in users or each.id in ids]
-        digests = (self._digests(role, {getattr(each, role) for each in rows}) for role in asked.by_role())
         return replace(
             Findings(before, then, numbers, now, counted, because),
             sums=self._summed([tally for own in counted.values() for tally in own.kept], numbers),
-            of_request=self._summed(named, numbers),
-            held=frozenset(chain.from_iterable(digests)),
+            of_request=self._summed(rows, numbers),
+            names=_names(rows, request),
         )
+
+    def with_likely(self, found: Findings, request: Chosen) -> Findings:
+        """Tell as well which of other names have rows, as the sources are now."""
+        rows = list[Tally]()
+        for each in found.before:
+            with each.being_read():
+                rows += self._looked_up(found.opened[each.number], request)
+        return replace(found, names=found.names | _names(rows, request))
 
     def _counted(self, source: Source, request: Chosen) -> Counted:
         """Check the rows of a source and add them up, without those that are suppressed."""
@@ -237,6 +238,11 @@ class SourceCounter:
                 "rows have an id that the vault has forgotten in another spelling:"
                 f" {other_of[other]!r}, which may be {other!r}; write the ids as before; nothing was changed"
             )
+
+
+def _names(rows: Iterable[Tally], request: Chosen) -> frozenset[str]:
+    """Which names of a request have these rows."""
+    return frozenset(str(getattr(each, role)) for role in request.by_role() for each in rows)
 
 
 def _parts(
