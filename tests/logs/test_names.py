@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from armnesia.core.identifiers import UserType, is_plain_integer
 from armnesia.logs.engine import connected
-from armnesia.logs.sql import Column, NameColumn
+from armnesia.logs.sql import Column
 from tests.quick import examples
 
 PIECES = [
@@ -40,8 +40,9 @@ def _objects(values: list[Any]) -> Any:
 @example(texts=["9007199254740993", "9007199254740993.0", "-0", "+007.", " 12 ", "1" * 60, "", " "])
 @example(texts=["\u212b", "a\u030a", "Ann ", "\x1fann", "ann\x00", "x\u2000"])
 def test_names_are_normalised_alike(user_type: UserType, texts: list[str]) -> None:
-    column = NameColumn.of(Column("t", "VARCHAR"), user_type)
-    found = selected(texts, column.text(), column.is_wrong(), column.is_usual_integer())
+    stored = Column("t", "VARCHAR")
+    column = stored.as_name(user_type)
+    found = selected(texts, column.text(), column.is_wrong(), stored.is_usual_integer())
     for text, (name, is_wrong, is_usual) in zip(texts, found[:-1], strict=True):
         normal = user_type.normalised(text)
         assert name == (normal or None), text
@@ -54,7 +55,7 @@ def test_names_are_normalised_alike(user_type: UserType, texts: list[str]) -> No
 @examples(100)
 @pytest.mark.parametrize("user_type", UserType)
 def test_people_are_found_by_their_normal_form(user_type: UserType, texts: list[str]) -> None:
-    column = NameColumn.of(Column("t", "VARCHAR"), user_type)
+    column = Column("t", "VARCHAR").as_name(user_type)
     wanted = {name for text in texts[::2] if (name := user_type.normalised(text))}
     condition, names = column.among("names", wanted)
     with connected("names") as connection:

@@ -22,7 +22,7 @@ from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent, propensity_col
 from armnesia.logs.conditions import Condition, Where, conditions
 from armnesia.logs.engine import Connection, connected
 from armnesia.logs.keys import KeyColumn
-from armnesia.logs.sql import Column, NameColumn
+from armnesia.logs.sql import Column
 from armnesia.logs.statements import Reading, Tally
 from armnesia.logs.stores import check_scheme
 
@@ -121,7 +121,7 @@ class Source(ABC):
             if self.user_type is not None:
                 for role, name in named.items():
                     if name == self.columns.user and role.startswith(("user", "other_")):
-                        typed[role] = NameColumn.of(typed[role], self.user_type)
+                        typed[role] = typed[role].as_name(self.user_type)
             table = f"(SELECT {', '.join(selected)} FROM {scan.table} AS stored) AS log"
             compared = {f"where_{place}": list(each.values) for place, each in enumerate(self.where)}
             parameters = {**scan.parameters, **compared}

@@ -76,6 +76,8 @@ class Column:
     full_type: str
     fault: InvalidLogError | None = None
     """Why it cannot be read."""
+    wrong: str | None = None
+    """Of the names of people: whether a value is there and names nobody."""
 
     half_even: ClassVar[str] = "round_even({}, 0)"
     """A float as the nearest whole float, ties to even."""
@@ -146,6 +148,8 @@ class Column:
 
     def is_wrong(self) -> str:
         """Whether a value can name nobody: a float that may stand for several integers."""
+        if self.wrong is not None:
+            return self.wrong
         bound = {"FLOAT": SHORT_FLOATS_EXACT_BELOW, "DOUBLE": LARGEST_EXACT}.get(self.type)
         is_large = f"{self.is_finite.format(self.sql)} AND abs({self.sql}) >= {bound}"
         return f"coalesce({is_large}, false)" if bound else "false"
@@ -217,13 +221,43 @@ class Column:
         """Whether the expression, a text, is one of a list."""
         return f"{self.sql} IN ({self.each_of.format(parameter)})"
 
+    def as_name(self, user_type: UserType) -> Self:
+        """The name of a person in the one spelling of a vault: `UserType.normalised`; NULL where is none.
 
-def by_name(names: Sequence[str], columns: Iterable[Column]) -> dict[str, Column]:
-    """Columns by their names; a name that is there more than once cannot be read."""
-    return {
-        name: replace(column, fault=refusals.repeated_column(name) if names.count(name) > 1 else column.fault)
-        for name, column in zip(names, columns, strict=True)
-    }
+        Values of other types than text have one spelling only. A text is nearly always plain, which is
+        quickly seen: only others are looked at closely.
+        """
+        text, wrong = self.text(), self.is_wrong()
+        if self.type not in _TEXTS:
+            if user_type is UserType.INTEGER and self.type not in INTEGERS:
+                wrong = f"coalesce(NOT {self.matches.format(text, '-?[0-9]+')} OR {wrong}, false)"
+            return replace(self, wrong=wrong)
+        if user_type is UserType.INTEGER:
+            is_plain = f"coalesce(CAST(TRY_CAST({text} AS BIGINT) AS STRING) = {text}, false)"
+            rewritten = self._as_integer(_trimmed(text))
+            is_none = f"{_trimmed(text)} <> '' AND {rewritten} IS NULL"
+            wrong = f"coalesce(NOT {is_plain} AND {is_none}, false)"
+        else:  # ASCII without blanks around it
+            is_ascii = f"{self.n_bytes.format(text)} = length({text})"
+            is_plain = f"({is_ascii} AND {text} >= '!' AND {self.last.format(text)} >= '!')"
+            rewritten = f"nullif({_trimmed(self.composed.format(text))}, '')"
+        normal = f"CASE WHEN {is_plain} THEN {text} ELSE {rewritten} END"
+        return replace(self, sql=normal, full_type="VARCHAR", wrong=wrong)
+
+    def _as_integer(self, trimmed: str) -> str:
+        """The usual spelling of an integer in a text; NULL where is none."""
+        digits = f"trim(LEADING '0' FROM regexp_extract({trimmed}, '[0-9]+', 0))"
+        exact = f"NOT contains({trimmed}, '.') OR (length({digits}), {digits}) < (16, '{LARGEST_EXACT}')"
+        sign = f"CASE WHEN left({trimmed}, 1) = '-' AND {digits} <> '' THEN '-' ELSE '' END"
+        is_integer = f"{self.matches.format(trimmed, '[+-]?[0-9]+([.]0*)?')} AND ({exact})"
+        return f"CASE WHEN {is_integer} THEN {sign} || coalesce(nullif({digits}, ''), '0') END"
+
+    def is_usual_integer(self) -> str:
+        """Whether a value is an integer as it is usually written, of at most 38 digits."""
+        if self.type in INTEGERS:
+            return "true"
+        text = self.text()
+        return f"({self.matches.format(text, PLAIN[UserType.INTEGER])} AND length({text}) < 39)"
 
 
 _TEXTS = {"VARCHAR", "ENUM", "BLOB"}
@@ -231,75 +265,12 @@ _BLANKS = "".join(character for character in map(chr, range(0x3001)) if characte
 """What `str.strip` removes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NameColumn(Column):
-    """The names of people in the one spelling of a vault: `UserType.normalised` in SQL; NULL where is none.
-
-    Values of other types than text have one spelling only. A text is nearly always plain, which is quickly
-    seen: only others are looked at closely.
-    """
-
-    stored: Column
-    user_type: UserType
-
-    @classmethod
-    def of(cls, stored: Column, user_type: UserType) -> "NameColumn":
-        """Bring a column of names into the normal form."""
-        found = cls(sql=stored.sql, full_type=stored.full_type, stored=stored, user_type=user_type)
-        if stored.type not in _TEXTS:
-            return found
-        normal = f"CASE WHEN {found.is_plain()} THEN {stored.text()} ELSE {found._rewritten()} END"
-        return replace(found, sql=normal, full_type="VARCHAR")
-
-    def text(self) -> str:
-        """The spelling of a name."""
-        return self.sql if self.type == "VARCHAR" else self.stored.named(self.sql).text()
-
-    def is_plain(self) -> str:
-        """Whether a text is in the normal form, by a quick test."""
-        text = self.stored.text()
-        if self.user_type is UserType.INTEGER:
-            return f"coalesce(CAST(TRY_CAST({text} AS BIGINT) AS STRING) = {text}, false)"
-        is_ascii = f"{self.stored.n_bytes.format(text)} = length({text})"
-        return f"({is_ascii} AND {text} >= '!' AND {self.stored.last.format(text)} >= '!')"  # no blanks
-
-    def _rewritten(self) -> str:
-        """The normal form of any text."""
-        if self.user_type is not UserType.INTEGER:
-            return f"nullif({_trimmed(self.stored.composed.format(self.stored.text()))}, '')"
-        trimmed = _trimmed(self.stored.text())
-        digits = f"trim(LEADING '0' FROM regexp_extract({trimmed}, '[0-9]+', 0))"
-        exact = f"NOT contains({trimmed}, '.') OR (length({digits}), {digits}) < (16, '{LARGEST_EXACT}')"
-        sign = f"CASE WHEN left({trimmed}, 1) = '-' AND {digits} <> '' THEN '-' ELSE '' END"
-        is_integer = f"{self.stored.matches.format(trimmed, '[+-]?[0-9]+([.]0*)?')} AND ({exact})"
-        return f"CASE WHEN {is_integer} THEN {sign} || coalesce(nullif({digits}, ''), '0') END"
-
-    def is_wrong(self) -> str:
-        """Whether a value names nobody in a vault whose people are named by integers, and yet is there."""
-        text, type_ = self.stored.text(), self.stored.type
-        if self.user_type is not UserType.INTEGER or type_ in INTEGERS:
-            return self.stored.is_wrong()
-        if type_ in _TEXTS:
-            is_none = f"{_trimmed(text)} <> '' AND {self._rewritten()} IS NULL"
-            return f"coalesce(NOT {self.is_plain()} AND {is_none}, false)"
-        is_integer = self.stored.matches.format(text, "-?[0-9]+")
-        return f"coalesce(NOT {is_integer} OR {self.stored.is_wrong()}, false)"
-
-    def among(self, parameter: str, texts: Collection[str]) -> tuple[str, list[str]]:
-        """Whether the name is one of these, in SQL, and the parameter."""
-        condition, wanted = self.stored.among(parameter, texts)
-        if self.stored.type in _TEXTS:
-            rewritten = replace(self.stored, sql=self._rewritten(), full_type="VARCHAR")
-            others, _ = rewritten.among(parameter, texts)
-            condition = f"({condition} OR (NOT {self.is_plain()} AND {others}))"
-        return condition, wanted
-
-    def is_usual_integer(self) -> str:
-        """Whether a value is an integer as it is usually written, of at most 38 digits."""
-        if self.stored.type in INTEGERS:
-            return "true"
-        text = self.stored.text()
-        return f"({self.stored.matches.format(text, PLAIN[UserType.INTEGER])} AND length({text}) < 39)"
+def by_name(names: Sequence[str], columns: Iterable[Column]) -> dict[str, Column]:
+    """Columns by their names; a name that is there more than once cannot be read."""
+    return {
+        name: replace(column, fault=refusals.repeated_column(name) if names.count(name) > 1 else column.fault)
+        for name, column in zip(names, columns, strict=True)
+    }
 
 
 def _trimmed(text: str) -> str:

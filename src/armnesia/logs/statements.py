@@ -13,7 +13,7 @@ from armnesia.core.units import UNIT
 from armnesia.logs.conditions import Condition
 from armnesia.logs.engine import Connection
 from armnesia.logs.keys import KeyColumn
-from armnesia.logs.sql import INTEGERS, Column, NameColumn
+from armnesia.logs.sql import INTEGERS, Column
 
 _SHOWN = 200
 """How many characters of a wrong value a message can show."""
@@ -197,9 +197,9 @@ class Reading:
         """INTEGER if all users are integers as usually written, TEXT if not; None if there are none."""
         if "user" not in self.columns:
             return None
-        users = NameColumn.of(self.columns["user"], UserType.TEXT)
+        users = self.columns["user"]
         is_integer = f"SELECT bool_and({users.is_usual_integer()}) FROM {self.table}"
-        sql = f"{is_integer} WHERE {self.kept()} AND {users.text()} IS NOT NULL"
+        sql = f"{is_integer} WHERE {self.kept()} AND {users.as_name(UserType.TEXT).text()} IS NOT NULL"
         ((found,),) = self.connection.rows(sql, self.parameters)
         return None if found is None else UserType.INTEGER if found else UserType.TEXT
 
@@ -264,6 +264,6 @@ class Reading:
 def _told(column: Column) -> str:
     """The text of a value by which a row is known: a boolean is the same in every program's spelling."""
     text = column.text()
-    if isinstance(column, NameColumn) or column.type not in ("BOOLEAN", "VARCHAR"):
+    if column.wrong is not None or column.type not in ("BOOLEAN", "VARCHAR"):
         return text
     return f"CASE lower({text}) WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {text} END"
