@@ -1,6 +1,7 @@
 """Decisions in Python's memory, without DuckDB: arrays, mappings, Open Bandit Pipeline feedback."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,11 +69,6 @@ class ArraySource(Source):
         """The names of all columns."""
         return list(self.arrays)
 
-    def type_of(self, role: str) -> str:
-        """What a column holds: "integer", "boolean" or "other"."""
-        types = set(map(type, self._values[role])) - {type(None)}
-        return "boolean" if types == {bool} else "integer" if types == {int} else "other"
-
     def tallies(
         self,
         reward_range: tuple[float, float],
@@ -82,25 +78,17 @@ class ArraySource(Source):
         by: Collection[str] = (),
         positions: Sequence[int] = (),
     ) -> list[Tally]:
-        """Add up the rows; see `Reading.tallies`."""
+        """Add up the rows, those with equal rewards together; see `Reading.tallies`."""
         texts, units = self._texts, self._units(reward_range)
         rows = [position - 1 for position in positions] or range(len(units))
         if chosen is not None:
             rows = [row for row in rows if texts["user"][row] in chosen.users]
-        n_keys = len(self.keys)
-        labels = list(zip(*(texts[role] for role in (*self._groups, *by)), strict=True))
-        sums: dict[tuple[str | None, ...], list[int]] = {}
-        for row in rows:
-            added, unit = sums.setdefault(labels[row], [0, 0, 0, 0]), units[row]
-            added[0] += 1
-            if unit is not None:
-                added[1] += unit
-                added[2] += 1
-                added[3] += unit * (UNIT - unit)
+        users = texts["user"] if "user" in by else [None] * len(units)
+        alike = list(zip(units, users, *(texts[role] for role in self._groups), strict=True))
         found = []
-        for (action, *rest), added in sums.items():
-            of_role = dict(zip(by, rest[n_keys:], strict=True))
-            found.append(Tally(action, tuple(rest[:n_keys]), of_role.get("user"), None, True, *added))
+        for (unit, user, action, *key), number in Counter(alike[row] for row in rows).items():
+            sums = (0, 0, 0) if unit is None else (number * unit, number, number * unit * (UNIT - unit))
+            found.append(Tally(action, tuple(key), user, None, True, number, *sums))
         return found
 
     def first_wrong(

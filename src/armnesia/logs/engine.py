@@ -17,10 +17,13 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from armnesia.core.errors import InvalidLogError, MissingExtraError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.urls import is_remote, may_hold_password, redacted
+from armnesia.logs.sql import literal
 
 PIECE = 256
 """How many rows become Python values at a time."""
@@ -37,6 +40,13 @@ _SETTINGS = {
 PARAMETERS = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')|\$([a-z_0-9]+)""")
 """A quoted name or text, in which a mark means nothing, or the name of a parameter."""
 Row = tuple[Any, ...]
+_SCHEMES = ("s3", "s3a", "s3n", "http", "https")
+_OPTIONS = {
+    "KEY_ID": "AWS_ACCESS_KEY_ID",
+    "SECRET": "AWS_SECRET_ACCESS_KEY",
+    "SESSION_TOKEN": "AWS_SESSION_TOKEN",
+    "REGION": "AWS_REGION",
+}
 
 
 class Connection(ABC):
@@ -97,6 +107,27 @@ class DuckDBConnection(Connection):
         with _in_words(self.source):
             _load(self.cursor, extension)
 
+    def reach(self, place: str) -> None:
+        """Make it read what is at a URL; a path needs nothing."""
+        if not is_remote(place):
+            return
+        check_scheme(place)
+        parts = urlsplit(place)
+        if may_hold_password(f"{parts.netloc}{parts.path}"):
+            raise InvalidInputError(
+                f"a URL must have no credentials, which belong into the environment; got {redacted(place)!r}"
+            )
+        self.load("httpfs")
+        if parts.scheme.startswith("s3"):
+            given = {option: os.environ.get(variable) for option, variable in _OPTIONS.items()}
+            options = [f"{option} {literal(value)}" for option, value in given.items() if value]
+            endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+            if endpoint:
+                url = urlsplit(endpoint)
+                secure = str(url.scheme == "https").lower()
+                options.append(f"ENDPOINT {literal(url.netloc)}, USE_SSL {secure}, URL_STYLE 'path'")
+            self.rows(f"CREATE OR REPLACE SECRET armnesia_s3 ({', '.join(['TYPE s3', *options])})")
+
     def end(self, sql: str) -> None:
         """End a transaction, if one is open, and run a last statement, whatever has happened."""
         import duckdb  # noqa: PLC0415 (an extra)
@@ -105,6 +136,16 @@ class DuckDBConnection(Connection):
         for each in ("ROLLBACK", sql):
             with suppress(duckdb.Error):
                 self.cursor.execute(each)
+
+
+def check_scheme(place: str) -> None:
+    """Refuse a URL that is not of an object store, and say what to give instead."""
+    if urlsplit(place).scheme not in _SCHEMES:
+        raise InvalidInputError(
+            f"a URL must begin with one of {', '.join(f'{each}://' for each in _SCHEMES)} for files, or with"
+            " sqlite:/// or postgresql:// for tables; a local file is given by its path, and for other"
+            f" databases see docs/warehouses.md; got {redacted(place)!r}"
+        )
 
 
 @contextmanager

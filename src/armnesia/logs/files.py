@@ -23,7 +23,6 @@ from armnesia.logs.csv_text import check_csv
 from armnesia.logs.engine import Connection, DuckDBConnection, connected
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, by_name, literal, qualified
-from armnesia.logs.stores import reach
 
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _UNCLEAR = re.compile(r"^(null)?$|[=?\\\r\n]", re.IGNORECASE)
@@ -87,8 +86,7 @@ class FileSource(Source):
     def connection(self) -> Iterator[DuckDBConnection]:
         """A connection that reaches the files, where they are."""
         with connected(self.location) as connection:
-            if self.remote:
-                reach(connection, self.location)
+            connection.reach(self.location)
             yield connection
 
     def with_files(self, paths: Sequence[str]) -> "FileSource":

@@ -18,9 +18,9 @@ from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtr
 from armnesia.core.urls import is_remote, may_hold_password, redacted
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection, connected
+from armnesia.logs.refusals import in_words
 from armnesia.logs.source import Scan, Source, Version
 from armnesia.logs.sql import Column, literal, qualified
-from armnesia.logs.stores import reach
 
 METADATA_FILE = ".metadata.json"
 
@@ -43,7 +43,7 @@ class LakeSource(Source):
     def connection(self) -> Iterator[DuckDBConnection]:
         """A connection that reads this kind of tables, where this one is."""
         with connected(self.location) as connection:
-            reach(connection, self.place)
+            connection.reach(self.place)
             for extension in self.extensions:
                 connection.load(extension)
             yield connection
@@ -188,9 +188,9 @@ def delta_table(location: str, place: str) -> Any:
     """The table as deltalake opens it."""
     with MissingExtraError.unless_installed("Reading Delta tables", "lakes"):
         import deltalake  # noqa: PLC0415 (an extra)
-    with _in_words(
-        location, "deltalake", TableNotFoundError="there is no folder _delta_log in it, so no table"
-    ):
+    reasons = {"TableNotFoundError": "there is no folder _delta_log in it, so no table"}
+    said = f"source {location!r} cannot be read"
+    with warnings.catch_warnings(action="ignore"), in_words(said, "deltalake failed ({})", reasons):
         return deltalake.DeltaTable(place)
 
 
@@ -204,7 +204,9 @@ def iceberg_table(location: str) -> Any:
         )
     with MissingExtraError.unless_installed("Reading Iceberg tables of a catalog", "lakes"):
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415 (an extra)
-    with _in_words(location, "its catalog", NoSuchTableError="its catalog has no such table"):
+    reasons = {"NoSuchTableError": "its catalog has no such table"}
+    said = f"source {location!r} cannot be read"
+    with warnings.catch_warnings(action="ignore"), in_words(said, "its catalog failed ({})", reasons):
         try:
             found = load_catalog(catalog)
         except ValueError as error:
@@ -216,18 +218,3 @@ def iceberg_table(location: str) -> Any:
                 f" in the environment (PYICEBERG_CATALOG__{catalog.upper()}__URI)"
             ) from None
         return found.load_table(tuple(identifier))
-
-
-@contextmanager
-def _in_words(location: str, who: str, **reasons: str) -> Iterator[None]:
-    """Say in a sentence that a library failed; `reasons` are those of errors by their class."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except UnknownCatalogError:
-        raise
-    except Exception as error:
-        name = type(error).__name__
-        reason = reasons.get(name, f"{who} failed ({name})")
-        raise InvalidLogError(f"source {location!r} cannot be read: {reason}") from None

@@ -20,6 +20,7 @@ from armnesia.core.errors import (
     InvalidLogError,
     UndeclaredActionsWarning,
 )
+from armnesia.core.identifiers import is_plain_integer
 from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
@@ -27,11 +28,10 @@ from armnesia.core.units import checked_reward_range
 from armnesia.logs.arrays import ArraySource, actions_of_feedback
 from armnesia.logs.columns import IF_PRESENT, Columns
 from armnesia.logs.conditions import Where, conditions
-from armnesia.logs.counting import actions_of, check_tallies, summed
 from armnesia.logs.keys import KeyColumn, checked_keys
 from armnesia.logs.source import IN_MEMORY, Source, open_source
 from armnesia.logs.statements import Chosen, Tally
-from armnesia.logs.values import label_text, number_of, python_values
+from armnesia.logs.values import arm_of_text, label_text, number_of, python_values
 
 _MOST_DECISIONS = 1_000_000
 """How many decisions the keys of a log may make."""
@@ -121,7 +121,7 @@ class RecordChoice:
 
     def _check_unchanged(self, found: Sequence[Tally]) -> None:
         try:
-            check_tallies(self.source, found, self.actions, self.reward_range)
+            self.source.check_tallies(found, self.actions, self.reward_range)
             unchanged = self._statistics_of(found) == self.totals
         except (InvalidInputError, KeyError):
             unchanged = False
@@ -202,7 +202,7 @@ class Log(RecordChoice):
         columns = checked_keys(keys)
         source = self.source.keyed_by(columns)
         found = source.tallies(self.reward_range)
-        check_tallies(source, found, self.actions, self.reward_range)
+        source.check_tallies(found, self.actions, self.reward_range)
         self._check_unchanged(found)
         number = len({each.key for each in found})
         if number > _MOST_DECISIONS:
@@ -368,8 +368,8 @@ def read_opened(
     <Log of 1 row, actions 'A', 'B', reward_range (0.0, 1.0), without users>
     """
     found = opened.tallies(reward_range)
-    actions = declared or (actions_of(opened, found) if found else ())
-    check_tallies(opened, found, actions, reward_range)
+    actions = declared or (actions_of(found))
+    opened.check_tallies(found, actions, reward_range)
     log = Log(opened, actions, reward_range, summed(found, actions, reward_range))
     if declared is None:
         warnings.warn(
@@ -382,6 +382,18 @@ def read_opened(
     if varying is not None:
         warn_of_propensities(varying, stacklevel=stacklevel + 1, by_decision=bool(by))
     return log
+
+
+def actions_of(found: Iterable[Tally]) -> tuple[Hashable, ...]:
+    """The actions that occur, where none are declared: integers and booleans as such, others as text.
+
+    >>> actions_of([Tally(action, (), None, None, True, 1, 0, 1, 0) for action in ("10", "9", None)])
+    (9, 10)
+    """
+    texts = {each.action for each in found if each.action is not None}
+    if texts and texts <= {"False", "True"}:
+        return tuple(text == "True" for text in sorted(texts))
+    return tuple(sorted(map(int, texts) if all(map(is_plain_integer, texts)) else texts))
 
 
 def warn_of_propensities(name: str | None, stacklevel: int, *, by_decision: bool = False) -> None:
@@ -398,6 +410,30 @@ def warn_of_propensities(name: str | None, stacklevel: int, *, by_decision: bool
             ConfoundedLogWarning,
             stacklevel=stacklevel,
         )
+
+
+def summed(
+    found: Iterable[Tally],
+    actions: tuple[Hashable, ...],
+    reward_range: tuple[float, float],
+    place_of: Mapping[Any, int] | None = None,
+) -> ArmStatistics:
+    """Add tallies up by arm, and with `place_of` by the place of their key.
+
+    >>> tallies = [Tally("A", (), user, None, True, 2, 10**9, 2, 0) for user in ("ann", "bob")]
+    >>> summed(tallies, ("A", "B"), (0.0, 1.0)).counts
+    array([4, 0])
+    """
+    arm_of = arm_of_text(actions)
+    shape = (len(actions),) if place_of is None else (len(place_of), len(actions))
+    counts, units, products = (np.zeros(shape, dtype=object) for _ in range(3))
+    for each in found:
+        arm = arm_of[str(each.action)]
+        at = (arm,) if place_of is None else (place_of[each.key], arm)
+        counts[at] += each.number
+        units[at] += each.units
+        products[at] += each.products
+    return ArmStatistics(actions, counts.astype(np.int64), units, reward_range, products)
 
 
 def in_order(columns: Sequence[KeyColumn], keys: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:

@@ -1,10 +1,11 @@
 """How wrong rows and columns are told: the same sentences for every kind of source."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from armnesia.core.errors import Fault, InvalidLogError
+from armnesia.core.errors import ArmnesiaError, Fault, InvalidLogError
 from armnesia.core.messages import listed, shown
 from armnesia.logs.values import is_missing
 
@@ -14,6 +15,26 @@ _Refusal = TypeVar("_Refusal", bound=InvalidLogError)
 _MOST_SHOWN = 3
 _NAMING = {"user", "id", "where"}
 """Roles of columns whose values are in no message, because they name people and records, or may."""
+
+
+@contextmanager
+def in_words(said: str, failed: str, reasons: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Say in a sentence that a library failed: its own words may quote a row, or a password.
+
+    `reasons` are those of errors by their class, or by Spark's name for them; `failed` takes other names.
+
+    >>> with in_words("source 'clicks' cannot be read", "the reader failed ({})"):
+    ...     raise EOFError("after 'ann'")
+    Traceback (most recent call last):
+    armnesia.core.errors.InvalidLogError: source 'clicks' cannot be read: the reader failed (EOFError)
+    """
+    try:
+        yield
+    except ArmnesiaError:
+        raise
+    except Exception as error:
+        name = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        raise InvalidLogError(f"{said}: {(reasons or {}).get(name, failed.format(name))}") from None
 
 
 def described(role: str, column: str) -> str:

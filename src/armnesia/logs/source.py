@@ -8,23 +8,24 @@ with a subclass, and a line in `_KINDS`.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from armnesia.core.errors import InvalidInputError, UnsupportedError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, UndeclaredActionError, UnsupportedError
 from armnesia.core.identifiers import UserType
+from armnesia.core.messages import listed
 from armnesia.core.urls import is_remote, may_hold_password, redacted
 from armnesia.logs import refusals
-from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent, propensity_columns
+from armnesia.logs.columns import IF_PRESENT, Columns, IfPresent, likely_user_columns, propensity_columns
 from armnesia.logs.conditions import Condition, Where, conditions
-from armnesia.logs.engine import Connection, connected
+from armnesia.logs.engine import Connection, check_scheme, connected
 from armnesia.logs.keys import KeyColumn
 from armnesia.logs.sql import Column
 from armnesia.logs.statements import Reading, Tally
-from armnesia.logs.stores import check_scheme
+from armnesia.logs.values import arm_of_text
 
 if TYPE_CHECKING:
     from armnesia.logs.erase.eraser import Eraser
@@ -181,10 +182,63 @@ class Source(ABC):
         with self.reading() as reading:
             return reading.ranges(role)
 
-    def type_of(self, role: str) -> str:
-        """What a column holds: "integer", "boolean" or "other"."""
-        with self.reading() as reading:
-            return reading.type_of(role)
+    def check_tallies(
+        self, found: Sequence[Tally], actions: tuple[Hashable, ...], reward_range: tuple[float, float]
+    ) -> None:
+        """Refuse rows that are not as a log must be, by what they add up to; messages name the first ones."""
+        if not found:
+            raise refusals.empty_log(self.where)
+        if any(each.action is None for each in found):
+            raise self._refused("action", "must name an action in every row")
+        undeclared = sorted({str(each.action) for each in found} - arm_of_text(actions).keys())
+        if undeclared:
+            rule = f"must hold declared actions only, {listed(actions)}"
+            raise self._refused("action", rule, kind=UndeclaredActionError, texts=undeclared)
+        for place, key in enumerate(self.keys):
+            if any(each.key[place] is None for each in found):
+                rule = "must have a value in every row"
+                if key.edges:
+                    rule = "has edges, so it must hold a number in every row"
+                raise self._refused(f"key_{place}", rule)
+        if any(each.valid < each.number for each in found):
+            self._check_names()
+            low, high = reward_range
+            rule = f"must hold a number from {low!r} to {high!r}, the reward range, in every row"
+            only_rewards = f"{self.columns.reward} is not null"
+            remedy = (
+                f": where={only_rewards!r} (--where) leaves rows without one out, and reward_range=…"
+                " (--reward-range) declares another range, in a vault at init"
+            )
+            raise self._refused("reward", rule, remedy, reward_range=reward_range)
+
+    def _check_names(self) -> None:
+        """Refuse users and ids that can name nobody."""
+        for role in ("user", "id"):
+            rule = "must hold no floats from 2**53 (2**24 in 32 bits) on"
+            remedy = ": one may stand for several integers; write them as integers or text"
+            if role == "user" and self.user_type is UserType.INTEGER:
+                rule = "must hold integers, by which this vault names people"
+                remedy = (
+                    ": init --user-type text makes a vault that names them by text; floats are integers"
+                    " below 2**53 (2**24 in 32 bits) only, from where one may stand for several"
+                )
+            strangers = self.wrong_names(role)
+            if strangers:
+                raise refusals.refused(self.described(role), rule, strangers, remedy)
+
+    def _refused(
+        self,
+        role: str,
+        rule: str,
+        remedy: str = "",
+        *,
+        kind: type[InvalidLogError] = InvalidLogError,
+        **given: Any,
+    ) -> InvalidLogError:
+        """Name the first rows with a fault; without values, if the column seems to hold people."""
+        offences = self.first_wrong(role, **given)
+        hidden = bool(likely_user_columns([self._named(())[role]]))
+        return refusals.refused(self.described(role), rule, offences, remedy, hidden=hidden, kind=kind)
 
     def keyed_by(self, keys: tuple[KeyColumn, ...]) -> Self:
         """The same source with key columns, which are neither the action, the reward nor the user."""

@@ -9,14 +9,15 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
-from armnesia.core.errors import InvalidInputError, InvalidLogError, MissingExtraError
+from armnesia.core.errors import InvalidInputError, MissingExtraError
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import PIECE, Connection, Row
+from armnesia.logs.refusals import in_words
 from armnesia.logs.source import Scan, Source
 from armnesia.logs.sql import INTEGERS, Column, by_name
 from armnesia.logs.values import is_unicode, label_text
@@ -177,15 +178,8 @@ _REASONS = {
 }
 
 
-@contextmanager
-def _in_words(source: str) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # whose message may quote a row
-        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-        raise InvalidLogError(
-            f"source {source!r} cannot be read by Spark: {_REASONS.get(condition, condition)}"
-        ) from None
+def _in_words(source: str) -> AbstractContextManager[None]:
+    return in_words(f"source {source!r} cannot be read by Spark", "{}", _REASONS)
 
 
 def spark_session() -> Any:

@@ -13,7 +13,7 @@ from armnesia.core.units import UNIT
 from armnesia.logs.conditions import Condition
 from armnesia.logs.engine import Connection
 from armnesia.logs.keys import KeyColumn
-from armnesia.logs.sql import INTEGERS, Column
+from armnesia.logs.sql import Column
 
 _SHOWN = 200
 """How many characters of a wrong value a message can show."""
@@ -187,11 +187,6 @@ class Reading:
     def wrong_names(self, role: str) -> list[tuple[int, Any]]:
         """The first rows with a user, or an id, that cannot be one."""
         return self.first("'a name'", self.columns[role].is_wrong()) if role in self.columns else []
-
-    def type_of(self, role: str) -> str:
-        """What a column holds: "integer", "boolean" or "other"."""
-        type_ = self.columns[role].type
-        return "integer" if type_ in INTEGERS else "boolean" if type_ == "BOOLEAN" else "other"
 
     def user_type(self) -> UserType | None:
         """INTEGER if all users are integers as usually written, TEXT if not; None if there are none."""

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from armnesia.core.errors import (
-    ArmnesiaError,
     InvalidInputError,
     InvalidLogError,
     MissingExtraError,
     UnsupportedError,
 )
 from armnesia.logs.lakes import LakeSource
+from armnesia.logs.refusals import in_words
 from armnesia.logs.source import Source
 from armnesia.logs.sql import Column
 from armnesia.logs.statements import Chosen
@@ -196,15 +196,8 @@ class LakeEraser(Eraser):
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
-        """Say in a sentence that the library failed; its own words may quote a name."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                yield
-        except ArmnesiaError:
-            raise
-        except Exception as error:
-            reason = (
-                f"{self.library} failed ({type(error).__name__}); if another writer was faster, erase again"
-            )
-            raise not_erased(self.source.location, reason) from None
+        """Say in a sentence that the library failed."""
+        failed = f"{self.library} failed ({{}}); if another writer was faster, erase again"
+        said = f"rows of {self.source.location!r} cannot be erased"
+        with warnings.catch_warnings(action="ignore"), in_words(said, failed):
+            yield

@@ -21,7 +21,7 @@ from armnesia.core.progress import Progress
 from armnesia.logs import IF_PRESENT, Source, open_source, warn_of_propensities
 from armnesia.logs.columns import IfPresent, likely_user_columns
 from armnesia.logs.conditions import Where
-from armnesia.logs.counting import actions_of, check_tallies
+from armnesia.logs.log import actions_of
 from armnesia.logs.refusals import empty_log, refused
 from armnesia.logs.statements import Reading, Tally
 from armnesia.vault.configuration import Configuration
@@ -284,7 +284,7 @@ def _checked(source: Source, reading: Reading, configuration: Configuration) -> 
     reward_range = configuration.reward_range
     found = reading.tallies(reward_range)
     actions = configuration.actions or _new_actions(source, found)
-    check_tallies(source, found, actions, reward_range)
+    source.check_tallies(found, actions, reward_range)
     if source.columns.id is not None:
         what, rule = source.described("id"), "must name every row"
         missing = reading.first_wrong("id")
@@ -302,7 +302,7 @@ def _new_actions(source: Source, found: Sequence[Tally]) -> tuple[Any, ...]:
     """The actions of the vault's first source, which become the vault's."""
     if not found:
         raise empty_log(source.where)
-    labels = actions_of(source, found)
+    labels = actions_of(found)
     if "" in labels:
         raise InvalidLogError(f"{source.described('action')} must have no empty labels; got one")
     if len(labels) > _MOST_UNDECLARED:

@@ -18,7 +18,6 @@ from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType, is_plain_integer, looks_like_float
 from armnesia.core.progress import RowCounter
 from armnesia.logs import Source
-from armnesia.logs.counting import check_tallies
 from armnesia.logs.statements import Chosen, Reading, Tally
 from armnesia.logs.values import arm_of_text
 from armnesia.vault.keys.keyring import Keyring
@@ -193,7 +192,7 @@ class SourceCounter:
 
     def _check(self, source: Source, found: Sequence[Tally]) -> None:
         if found:
-            check_tallies(source, found, self.state.require_actions(), self._reward_range)
+            source.check_tallies(found, self.state.require_actions(), self._reward_range)
 
     def _summed(self, tallies: Sequence[Tally], numbers: DecisionNumbers) -> Sums:
         """What rows that were checked add up to."""
