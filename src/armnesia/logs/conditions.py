@@ -83,7 +83,7 @@ class Condition:
         """Refuse values that cannot be compared with a number."""
         number = label_text(self.values[0])
         rule, remedy = f"must hold numbers to be compared with {number}", f": put {number} in quotes"
-        what = refusals.described("where", self.column)
+        what = f"where column {self.column!r}"
         return refusals.refused(what, rule, offences, f"{remedy} to compare it as text")
 
     def __str__(self) -> str:

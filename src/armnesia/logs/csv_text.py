@@ -9,7 +9,7 @@ import gzip
 import zlib
 from codecs import BOM_UTF8
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 
@@ -20,16 +20,10 @@ _BLOCK = 1 << 20
 _OTHER_DELIMITERS = (";", "\t", "|")
 
 
-class CsvText(NamedTuple):
-    """What a CSV file is read by."""
+def check_csv(path: str, given: str | None, usual: str, compression: str) -> tuple[list[str], str, bool]:
+    """The header of a CSV file, its delimiter, and whether it has quotes.
 
-    names: list[str]
-    delimiter: str
-    has_quotes: bool
-
-
-def check_csv(path: str, given: str | None, usual: str, compression: str) -> CsvText:
-    """Read the header of a CSV file, and refuse what readers of CSV understand differently.
+    What readers of CSV understand differently is refused.
 
     If no delimiter is given, and the usual one is not in the header, it is one of the others that is.
     """
@@ -48,7 +42,7 @@ def check_csv(path: str, given: str | None, usual: str, compression: str) -> Csv
         raise _refused(path, "it has text that is not UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise _refused(path, getattr(error, "strerror", None) or str(error)) from None
-    return CsvText(names, delimiter, has_quotes)
+    return names, delimiter, has_quotes
 
 
 def _header(path: str, file: IO[bytes], delimiter: str) -> list[str]:

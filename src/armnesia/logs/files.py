@@ -133,26 +133,23 @@ class FileSource(Source):
         """Read CSV by its header, which all files must share; every value is text."""
         by = (self.delimiter, format_.delimiter or ",", format_.compression)
         texts = [check_csv(path, *by) for path in self.paths]
-        first = texts[0]
-        for path, other in zip(self.paths, texts, strict=True):
-            if (other.names, other.delimiter) != (first.names, first.delimiter):
-                has = f"{_short(self.paths[0], path)!r} has {listed(first.names, 20)}"
-                other_has = f"{_short(path, self.paths[0])!r} has {listed(other.names, 20)}"
+        names, delimiter, _ = texts[0]
+        for path, (own, *rest) in zip(self.paths, texts, strict=True):
+            if (own, rest[0]) != (names, delimiter):
+                has = f"{_short(self.paths[0], path)!r} has {listed(names, 20)}"
+                other_has = f"{_short(path, self.paths[0])!r} has {listed(own, 20)}"
                 raise InvalidLogError(f"source must match files with the same columns; {has}, {other_has}")
         # No folder has a name with a slash: as a partition it would be read instead of the column.
-        types = ", ".join(f"'/{at}': 'VARCHAR'" for at in range(len(first.names)))
+        types = ", ".join(f"'/{at}': 'VARCHAR'" for at in range(len(names)))
         rules = """auto_detect = false, header = true, quote = '"', escape = '"', strict_mode = true"""
         # Read by one thread where a quote could stay open: the last record is lost if it is very long.
-        parallel = not any(text.has_quotes for text in texts)
+        parallel = not any(has_quotes for *_, has_quotes in texts)
         sql = (
-            f"read_csv($files, {rules}, delim = {literal(first.delimiter)},"
+            f"read_csv($files, {rules}, delim = {literal(delimiter)},"
             f" compression = '{format_.compression}', parallel = {str(parallel).lower()}, {{hive}},"
             f" columns = {{{types}}})"
         )
-        columns = by_name(
-            first.names,
-            [Column(qualified(f"/{at}"), "VARCHAR") for at in range(len(first.names))],
-        )
+        columns = by_name(names, [Column(qualified(f"/{at}"), "VARCHAR") for at in range(len(names))])
         return replace(self, table_sql=sql, stored=columns)._with_partitions()
 
     def _as_parquet(self) -> "FileSource":
@@ -352,11 +349,8 @@ def _faults(
 
 def _columns(fields: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Those fields of a schema, which is in depth-first order, that are right below its root."""
-    missing: list[int] = []  # how many fields are still to come at each depth
-    for each in fields:
-        if len(missing) == 1:
+    below = 0  # how many fields are still to come below a column
+    for each in fields[1:]:
+        if not below:
             yield each
-        missing[-1:] = [missing[-1] - 1] if missing else []
-        missing.append(each["num_children"] or 0)
-        while missing and not missing[-1]:
-            missing.pop()
+        below += (each["num_children"] or 0) - bool(below)

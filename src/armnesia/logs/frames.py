@@ -1,20 +1,174 @@
-"""Decisions in a dataframe: pandas, polars, Arrow, or a mapping of columns, read by DuckDB where they are."""
+"""Decisions in memory: arrays and mappings, whose rows Python adds up without DuckDB; dataframes.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+DuckDB reads a dataframe (pandas, polars, Arrow) where it is, and a mapping that is read with conditions.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from armnesia.core.errors import InvalidInputError, InvalidLogError
+from armnesia.core.identifiers import LARGEST_EXACT
 from armnesia.core.messages import listed
+from armnesia.core.units import UNIT, to_units
 from armnesia.logs import refusals
-from armnesia.logs.arrays import mapped_columns
 from armnesia.logs.columns import Columns
 from armnesia.logs.engine import Connection, DuckDBConnection
-from armnesia.logs.source import IN_MEMORY, Scan, Source
+from armnesia.logs.source import IN_MEMORY, Scan, Source, Version
 from armnesia.logs.sql import Column, by_name, qualified
-from armnesia.logs.values import label_text, python_values
+from armnesia.logs.statements import Chosen, Tally
+from armnesia.logs.values import label_text, number_of, python_values
+
+_FEEDBACK = {"n_actions", "n_rounds", "action", "reward"}
+"""What the feedback of the Open Bandit Pipeline always has."""
+
+
+def actions_of_feedback(source: Mapping[Any, Any]) -> tuple[int, ...] | None:
+    """The actions that the feedback of the Open Bandit Pipeline declares; None of any other mapping."""
+    return tuple(range(int(source["n_actions"]))) if set(source) >= _FEEDBACK else None
+
+
+def mapped_columns(source: Mapping[Any, Any]) -> dict[str, Any]:
+    """The columns of a mapping; feedback of the Open Bandit Pipeline also holds numbers and tables."""
+    if actions_of_feedback(source) is None:
+        names = list(map(str, source))
+        if len(set(names)) < len(names):  # 1 and "1"
+            raise refusals.repeated_column(next(name for name in names if names.count(name) > 1))
+        return dict(zip(names, source.values(), strict=True))
+    rounds = source["n_rounds"]
+    return {
+        name: values
+        for name, values in source.items()
+        if name in ("action", "reward")
+        or (hasattr(values, "__len__") and not isinstance(values, str) and len(values) == rounds)
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource(Source):
+    """Columns in memory: lists, arrays, series; their rows are added up one by one."""
+
+    arrays: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, location: Any, columns: Columns, option: str | None = None) -> "ArraySource":
+        """A mapping from names to columns."""
+        given = mapped_columns(location)
+        arrays = {name: list(each) if isinstance(each, Iterator) else each for name, each in given.items()}
+        return cls("", columns.found_in(list(arrays)), arrays=arrays)
+
+    def version(self) -> Version:
+        """What was read is kept."""
+        return {}
+
+    def scan(self, connection: Connection) -> Scan:
+        """Nothing: DuckDB does not read these columns."""
+        raise NotImplementedError
+
+    def column_names(self) -> list[str]:
+        """The names of all columns."""
+        return list(self.arrays)
+
+    def tallies(
+        self,
+        reward_range: tuple[float, float],
+        *,
+        chosen: Chosen | None = None,
+        others: bool = False,
+        by: Collection[str] = (),
+        positions: Sequence[int] = (),
+    ) -> list[Tally]:
+        """Add up the rows, those with equal rewards together; see `Reading.tallies`."""
+        texts, units = self._texts, self._units(reward_range)
+        rows = [position - 1 for position in positions] or range(len(units))
+        if chosen is not None:
+            rows = [row for row in rows if texts["user"][row] in chosen.users]
+        users = texts["user"] if "user" in by else [None] * len(units)
+        alike = list(zip(units, users, *(texts[role] for role in self._groups), strict=True))
+        found = []
+        for (unit, user, action, *key), number in Counter(alike[row] for row in rows).items():
+            sums = (0, 0, 0) if unit is None else (number * unit, number, number * unit * (UNIT - unit))
+            found.append(Tally(action, tuple(key), user, None, True, number, *sums))
+        return found
+
+    def first_wrong(
+        self, role: str, texts: Collection[str] = (), reward_range: tuple[float, float] = (0.0, 1.0)
+    ) -> list[tuple[int, Any]]:
+        """The first rows without a label, or with one of these, or with no reward; and the value there."""
+        labels = self._units(reward_range) if role == "reward" else self._texts[role]
+        rows = zip(range(1, len(labels) + 1), self._values[role], labels, strict=True)
+        wrong = set[str | None](texts) or {None}
+        return [(row, value) for row, value, label in rows if label in wrong][:4]
+
+    def wrong_names(self, role: str) -> list[tuple[int, Any]]:
+        """The first rows with a float that may stand for several integers."""
+        rows = enumerate(self._values.get(role, ()), 1)
+        floats = ((row, value) for row, value in rows if isinstance(value, float) and math.isfinite(value))
+        return [(row, value) for row, value in floats if abs(value) >= LARGEST_EXACT][:4]
+
+    def ranges(self, role: str) -> list[tuple[float, float]]:
+        """The lowest and the highest number of a column, for each action and key."""
+        groups = list(zip(*(self._texts[each] for each in self._groups), strict=True))
+        found: dict[tuple[str | None, ...], list[float]] = {}
+        for group, number in zip(groups, map(_number, self._values[role]), strict=True):
+            if math.isfinite(number):
+                found.setdefault(group, []).append(number)
+        return [(min(numbers), max(numbers)) for numbers in found.values()]
+
+    @property
+    def _groups(self) -> list[str]:
+        """The roles by which rows are always told apart."""
+        return ["action", *(f"key_{place}" for place in range(len(self.keys)))]
+
+    @cached_property
+    def _values(self) -> dict[str, list[Any]]:
+        """The columns that are read, by their roles; refuse columns of different lengths."""
+        values = {}
+        for role, name in self._named(()).items():
+            if name not in self.arrays:
+                raise refusals.missing_column(role.partition("_")[0], name, list(self.arrays))
+            values[role] = python_values(self.arrays[name], name)
+        lengths = {self.described(role): len(each) for role, each in values.items()}
+        if len(set(lengths.values())) > 1:
+            written = ", ".join(f"{length} in {name}" for name, length in lengths.items())
+            raise InvalidLogError(f"columns must have the same number of rows; got {written}")
+        return values
+
+    @cached_property
+    def _texts(self) -> dict[str, list[str | None]]:
+        """The labels of all rows by their roles; of keys with edges, the intervals."""
+        texts: dict[str, list[str | None]] = {}
+        for role, values in self._values.items():
+            key = self.keys[int(role[4:])] if role.startswith("key_") else None
+            if key is not None and key.edges:
+                texts[role] = [key.interval(_number(value)) for value in values]
+            elif not role.startswith(("reward", "where")):
+                unusable = [(row, each) for row, each in enumerate(values, 1) if type(each).__hash__ is None]
+                if unusable:
+                    raise refusals.refused(self.described(role), "must hold single values", unusable)
+                texts[role] = list(map(label_text, values))
+        return texts
+
+    def _units(self, reward_range: tuple[float, float]) -> list[int | None]:
+        """The rewards in units; None where there is no number of the range, or a wrong user."""
+        numbers = np.array(list(map(_number, self._values["reward"])), dtype=np.float64)
+        is_valid = (numbers >= reward_range[0]) & (numbers <= reward_range[1])
+        units = to_units(np.where(is_valid, numbers, reward_range[0]), reward_range).tolist()
+        found = [unit if valid else None for unit, valid in zip(units, is_valid.tolist(), strict=True)]
+        for row, _ in self.wrong_names("user"):
+            found[row - 1] = None
+        return found
+
+
+def _number(value: Any) -> float:
+    """The number that a value reads as; NaN where it is missing or no number."""
+    number = number_of(value)
+    return math.nan if number is None else number
 
 
 class _Stream:

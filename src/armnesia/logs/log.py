@@ -25,9 +25,9 @@ from armnesia.core.messages import counted, listed
 from armnesia.core.request import DeletionRequest
 from armnesia.core.statistics import ArmStatistics
 from armnesia.core.units import checked_reward_range
-from armnesia.logs.arrays import ArraySource, actions_of_feedback
 from armnesia.logs.columns import IF_PRESENT, Columns
 from armnesia.logs.conditions import Where, conditions
+from armnesia.logs.frames import ArraySource, actions_of_feedback
 from armnesia.logs.keys import KeyColumn, checked_keys
 from armnesia.logs.source import IN_MEMORY, Source, open_source
 from armnesia.logs.statements import Chosen, Tally

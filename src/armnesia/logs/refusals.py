@@ -37,15 +37,6 @@ def in_words(said: str, failed: str, reasons: Mapping[str, str] | None = None) -
         raise InvalidLogError(f"{said}: {(reasons or {}).get(name, failed.format(name))}") from None
 
 
-def described(role: str, column: str) -> str:
-    """Name a column in a message.
-
-    >>> described("reward", "clicked")
-    "reward column 'clicked'"
-    """
-    return f"{role} column {column!r}"
-
-
 def at_rows(offences: Offences, *, hidden: bool = False) -> str:
     """Say which values are wrong and where: the first few; 0 stands for a row without a position.
 
@@ -93,7 +84,7 @@ def missing_column(role: str, column: str, available: Sequence[Any]) -> InvalidL
     if len(available) == 1:
         option = "; if another mark parts the fields of its lines, name it with delimiter (--delimiter)"
     return InvalidLogError(
-        f"{described(role, column)} is not in the source; it has {listed(available, 20)}{option}"
+        f"{role} column {column!r} is not in the source; it has {listed(available, 20)}{option}"
     )
 
 

@@ -251,7 +251,7 @@ class Source(ABC):
 
     def described(self, role: str) -> str:
         """Name a column in a message."""
-        return refusals.described(role.partition("_")[0], self._named(())[role])
+        return f"{role.partition('_')[0]} column {self._named(())[role]!r}"
 
     def varying_propensity(self) -> str | None:
         """A column of propensities that differ among the rows of an action and key; None if there is none.

@@ -37,7 +37,7 @@ class TableEraser(Eraser):
         given, expected = [], self.find(people)
         for role in people.by_role():
             column = columns[self.source.columns.named()[role]]
-            given.append((role, column, stored_values(self.source, role, people, self._written)))
+            given.append((role, column, stored_values(self.source, role, people, _written)))
         with self._transaction() as connection:
             is_chosen = " OR ".join(self._among(connection, *each) for each in given)
             others = self._checksum(connection, f"NOT coalesce({is_chosen}, false)")
@@ -63,11 +63,6 @@ class TableEraser(Eraser):
     def _is_table(self) -> bool:
         """Whether it has rows of its own."""
 
-    @staticmethod
-    @abstractmethod
-    def _written(column: Column) -> str:
-        """A stored value as `_among` takes it."""
-
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Any]:
         """Connect, and commit at the end what was done, unless something was raised."""
@@ -79,6 +74,11 @@ class TableEraser(Eraser):
     @abstractmethod
     def _checksum(self, connection: Any, condition: str) -> tuple[int, int]:
         """The number of rows, and a sum over them that another value in any column changes."""
+
+
+def _written(column: Column) -> str:
+    """A stored value, by which the database finds it again."""
+    return column.sql if column.type == "BLOB" else column.text()
 
 
 class SQLiteEraser(TableEraser):
@@ -111,10 +111,6 @@ class SQLiteEraser(TableEraser):
         with self._connected() as connection:  # a virtual table has no page
             sql = "SELECT 1 FROM main.sqlite_schema WHERE name = ? AND type = 'table' AND rootpage > 0"
             return connection.execute(sql, (self.source.table,)).fetchone() is not None
-
-    @staticmethod
-    def _written(column: Column) -> str:
-        return column.text()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -175,10 +171,6 @@ class PostgresEraser(TableEraser):
         with self._connected() as connection:
             sql = "SELECT relkind IN ('r', 'p') FROM pg_class WHERE oid = %s::regclass"
             return bool(connection.execute(sql, (self._name,)).fetchone()[0])
-
-    @staticmethod
-    def _written(column: Column) -> str:
-        return column.sql if column.type == "BLOB" else f"CAST({column.sql} AS VARCHAR)"
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
