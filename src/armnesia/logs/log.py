@@ -393,7 +393,9 @@ def actions_of(found: Iterable[Tally]) -> tuple[Hashable, ...]:
     texts = {each.action for each in found if each.action is not None}
     if texts and texts <= {"False", "True"}:
         return tuple(text == "True" for text in sorted(texts))
-    return tuple(sorted(map(int, texts) if all(map(is_plain_integer, texts)) else texts))
+    if all(map(is_plain_integer, texts)):
+        return tuple(sorted(map(int, texts)))
+    return tuple(sorted(texts))
 
 
 def warn_of_propensities(name: str | None, stacklevel: int, *, by_decision: bool = False) -> None:

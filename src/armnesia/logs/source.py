@@ -189,17 +189,17 @@ class Source(ABC):
         if not found:
             raise refusals.empty_log(self.where)
         if any(each.action is None for each in found):
-            raise self._refused("action", "must name an action in every row")
+            raise self._wrong_rows("action", "must name an action in every row")
         undeclared = sorted({str(each.action) for each in found} - arm_of_text(actions).keys())
         if undeclared:
             rule = f"must hold declared actions only, {listed(actions)}"
-            raise self._refused("action", rule, kind=UndeclaredActionError, texts=undeclared)
+            raise self._wrong_rows("action", rule, kind=UndeclaredActionError, texts=undeclared)
         for place, key in enumerate(self.keys):
             if any(each.key[place] is None for each in found):
                 rule = "must have a value in every row"
                 if key.edges:
                     rule = "has edges, so it must hold a number in every row"
-                raise self._refused(f"key_{place}", rule)
+                raise self._wrong_rows(f"key_{place}", rule)
         if any(each.valid < each.number for each in found):
             self._check_names()
             low, high = reward_range
@@ -209,7 +209,7 @@ class Source(ABC):
                 f": where={only_rewards!r} (--where) leaves rows without one out, and reward_range=…"
                 " (--reward-range) declares another range, in a vault at init"
             )
-            raise self._refused("reward", rule, remedy, reward_range=reward_range)
+            raise self._wrong_rows("reward", rule, remedy, reward_range=reward_range)
 
     def _check_names(self) -> None:
         """Refuse users and ids that can name nobody."""
@@ -226,7 +226,7 @@ class Source(ABC):
             if strangers:
                 raise refusals.refused(self.described(role), rule, strangers, remedy)
 
-    def _refused(
+    def _wrong_rows(
         self,
         role: str,
         rule: str,
