@@ -1,9 +1,7 @@
 """Which arms the decisions of a vault offer: public rules, which deletions never change."""
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from armnesia.core.errors import InvalidInputError
@@ -40,51 +38,3 @@ class ArmRule:
         """Read what `to_dict` returned."""
         where = tuple(sorted(values["where"].items()))
         return cls(values["arm"], values["offered"], where, values.get("new_rows", "count"))
-
-
-class ArmRules:
-    """The rules of a vault, found by the key of a decision: under one of their values, as there may be many.
-
-    >>> rules = ArmRules(("A", "B"), ("country",), [ArmRule("B", False, (("country", "DE"),))])
-    >>> rules.offered(("DE",)), rules.offered(("FR",))
-    ((True, False), (True, True))
-    """
-
-    def __init__(self, actions: Sequence[Hashable], names: Sequence[str], rules: Iterable[ArmRule]) -> None:
-        self._actions, self._names = actions, names
-        self._by_value: defaultdict[tuple[str, str] | None, list[tuple[int, ArmRule]]] = defaultdict(list)
-        for numbered in enumerate(rules):
-            self._by_value[next(iter(numbered[1].where), None)].append(numbered)
-
-    def _last(self, key: Sequence[str]) -> dict[Hashable, ArmRule]:
-        """By arm, the rule that holds in the decision with this key; no rule: the arm is offered."""
-        values = set(zip(self._names, key, strict=True))
-        found = [each for value in (None, *values) for each in self._by_value.get(value, ())]
-        return {
-            rule.arm: rule for _, rule in sorted(found, key=itemgetter(0)) if values.issuperset(rule.where)
-        }
-
-    def offered(self, key: Sequence[str]) -> tuple[bool, ...]:
-        """Of each arm, whether the decision with this key offers it."""
-        rules = self._last(key)
-        return tuple(arm not in rules or rules[arm].offered for arm in self._actions)
-
-    def refused(self, key: Sequence[str]) -> frozenset[int]:
-        """The arms whose new rows the decision with this key refuses."""
-        rules = self._last(key)
-        return frozenset(
-            place
-            for place, arm in enumerate(self._actions)
-            if arm in rules and not rules[arm].offered and rules[arm].new_rows == "refuse"
-        )
-
-
-def with_rule(rules: Sequence[ArmRule], new: ArmRule) -> tuple[ArmRule, ...]:
-    """The rules with a new one; earlier ones of the same arm that can hold no longer are left out.
-
-    >>> before = [ArmRule("B", False, (("country", "DE"),)), ArmRule("A", False, (("country", "DE"),))]
-    >>> [rule.arm for rule in with_rule(before, ArmRule("B", True))]
-    ['A', 'B']
-    """
-    kept = [rule for rule in rules if rule.arm != new.arm or not set(new.where) <= set(rule.where)]
-    return (*kept, new)

@@ -23,7 +23,7 @@ from armnesia.logs.keys import KeyColumn, checked_keys
 from armnesia.privacy import Budget, Guarantee, Level
 from armnesia.unlearners import UNLEARNERS, Rollback, Unlearner
 from armnesia.unlearners.stream import Penalty, Stream
-from armnesia.vault.arm_rules import ArmRule, ArmRules, NewRows, with_rule
+from armnesia.vault.arm_rules import ArmRule
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.result import plain_fields
 
@@ -186,7 +186,7 @@ class Configuration:
         if self.by:
             check_joint(self.make_unlearner())
 
-    @property
+    @cached_property
     def key_columns(self) -> tuple[KeyColumn, ...]:
         """The key columns; none if all rows are of one decision."""
         return tuple(map(KeyColumn.parse, self.by))
@@ -269,44 +269,42 @@ class Configuration:
         """Fix how people are named, as the first ingest that brings users shows it."""
         return replace(self, user_type=user_type, checked=True)
 
-    def with_added_arm(self, action: Hashable, where: Mapping[str, str]) -> Self:
-        """Offer an arm in the decisions whose keys have these values; a new one is offered nowhere else.
+    def with_arm_rule(self, rule: ArmRule) -> Self:
+        """Offer an arm, or offer it no longer, as a rule says; a new arm is offered nowhere else.
 
-        >>> Configuration(actions=("A", "B")).with_added_arm("D", {}).actions
+        >>> Configuration(actions=("A", "B")).with_arm_rule(ArmRule("D", offered=True)).actions
         ('A', 'B', 'D')
         """
         actions, rules = self.actions or (), self.arms
-        if action not in actions:
-            actions = _text_or_number(checked_actions((*actions, action)))
-            rules = with_rule(rules, ArmRule(action, offered=False, new_rows="refuse")) if where else rules
-        if where or any(rule.arm == action for rule in rules):
-            rules = with_rule(rules, ArmRule(action, offered=True, where=tuple(sorted(where.items()))))
-        return replace(self, actions=actions, arms=rules, checked=True)
+        if rule.arm not in actions:
+            actions = _text_or_number(checked_actions((*actions, rule.arm)))
+            rules = (*rules, ArmRule(rule.arm, offered=False, new_rows="refuse")) if rule.where else rules
+        # Earlier rules that can hold no longer are left out; without a rule an arm is offered.
+        kept = [each for each in rules if each.arm != rule.arm or not set(rule.where) <= set(each.where)]
+        new = [rule] if rule.where or not rule.offered else []
+        return replace(self, actions=actions, arms=(*kept, *new), checked=True)
 
-    def with_retired_arm(self, action: Hashable, where: Mapping[str, str], new_rows: NewRows) -> Self:
-        """Offer an arm no longer in the decisions whose keys have these values.
-
-        >>> Configuration(actions=("A", "B")).with_retired_arm("B", {}, "count").offered([()])
-        array([[ True, False]])
-        """
-        rule = ArmRule(action, offered=False, where=tuple(sorted(where.items())), new_rows=new_rows)
-        return replace(self, arms=with_rule(self.arms, rule), checked=True)
-
-    @cached_property
-    def arm_rules(self) -> ArmRules:
-        """The rules on the arms, to be asked by the key of a decision."""
-        names = [column.name for column in self.key_columns]
-        return ArmRules(self.actions or (), names, self.arms)
+    def rules_at(self, key: Sequence[str]) -> dict[Hashable, ArmRule]:
+        """By arm, the rule that holds in the decision with this key; an arm without one is offered."""
+        values = {(column.name, own) for column, own in zip(self.key_columns, key, strict=True)}
+        return {rule.arm: rule for rule in self.arms if values.issuperset(rule.where)}
 
     def offers(self, key: Sequence[str]) -> tuple[Hashable, ...]:
         """The actions that the decision with this key offers."""
-        offered = zip(self.actions or (), self.arm_rules.offered(key), strict=True)
-        return tuple(action for action, is_offered in offered if is_offered)
+        rules = self.rules_at(key)
+        return tuple(arm for arm in self.actions or () if arm not in rules or rules[arm].offered)
 
     def offered(self, keys: Iterable[Sequence[str]]) -> BoolArray:
         """Of each decision with one of these keys, and each arm, whether it is offered."""
-        rows = [self.arm_rules.offered(key) for key in keys]
-        return np.array(rows, dtype=bool).reshape(len(rows), len(self.actions or ()))
+        actions, offers = self.actions or (), [set(self.offers(key)) for key in keys]
+        rows = [[arm in own for arm in actions] for own in offers]
+        return np.array(rows, dtype=bool).reshape(len(rows), len(actions))
+
+    def refuses(self, key: Sequence[str]) -> frozenset[int]:
+        """The places of the arms whose new rows the decision with this key refuses."""
+        rules, actions = self.rules_at(key).values(), self.actions or ()
+        refused = {rule.arm for rule in rules if not rule.offered and rule.new_rows == "refuse"}
+        return frozenset(place for place, arm in enumerate(actions) if arm in refused)
 
     @property
     def learner_facts(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.unlearners.joint import budget_of_each
-from armnesia.vault import Configuration, Vault
+from armnesia.vault import ArmRule, Configuration, Vault
 from tests.databases import Place
 from tests.vault.raw_vaults import Snapshot, arms_in, values
 
@@ -370,11 +370,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(sqlite_place: Place, tmp_
             vault.ingest(new, **COLUMNS)
         assert vault.verify().problems == ()
     with pytest.raises(InvalidInputError, match="a new vault has no arms yet"):
-        Configuration(actions=("A",), arms=vault_rules())
-
-
-def vault_rules() -> Any:
-    return Configuration(actions=("A", "B")).with_retired_arm("B", {}, "count").arms
+        Configuration(actions=("A",), arms=(ArmRule("B", offered=False),))
 
 
 def test_a_vault_without_actions_or_keys_says_so(sqlite_place: Place) -> None:

@@ -67,11 +67,8 @@ def _change(
         if arm not in actions and not offered:
             raise InvalidInputError(f"arm {arm!r} is not one of {listed(actions)}")
         named = ", ".join(f"{name}={value}" for name, value in values.items())
-        if offered:
-            after = before.with_added_arm(arm, values)
-        else:
-            after = before.with_retired_arm(arm, values, new_rows)
         rule = ArmRule(arm, offered, tuple(sorted(values.items())), new_rows)
+        after = before.with_arm_rule(rule)
         if _holds(before, rule):
             now, place = "offered" if offered else "retired", f" where {named}" if named else ""
             raise InvalidInputError(f"arm {arm!r} is {now}{place} already; nothing was changed")

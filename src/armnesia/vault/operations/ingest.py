@@ -264,7 +264,7 @@ def _refuse_retired_arms(state: State, changes: Sequence[tuple[VaultDecision, Va
     if not any(rule.new_rows == "refuse" for rule in configuration.arms):
         return
     for old, new in changes:
-        for arm in sorted(configuration.arm_rules.refused(new.key)):
+        for arm in sorted(configuration.refuses(new.key)):
             if new.statistics.counts[arm] > old.statistics.counts[arm]:
                 raise refused_arm(configuration, new.key, state.actions[arm], None)
 

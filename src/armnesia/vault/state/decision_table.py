@@ -191,7 +191,7 @@ class DecisionNumbers:
                 " vault's limit (--most-decisions of armnesia init): is one of them the wrong column? Nothing"
                 " was ingested"
             )
-        if configuration.arms and not any(configuration.arm_rules.offered(key)):
+        if configuration.arms and not configuration.offers(key):
             raise VaultError(
                 f"no arm is offered{in_decision(configuration, key)}: offer one with armnesia arms add;"
                 " nothing was ingested"

@@ -215,7 +215,7 @@ class RecordLoader:
         for place in places:
             key, arm = keys[place], rows.arms[place]
             if key not in refused:
-                refused[key] = configuration.arm_rules.refused(key)
+                refused[key] = configuration.refuses(key)
             if arm in refused[key]:
                 raise refused_arm(configuration, key, self._state.actions[arm], rows.positions[place])
 
