@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
+from armnesia.core.errors import ArmnesiaError, VaultError
 from armnesia.vault import Configuration, Ingested, UserType, Vault
 from armnesia.vault.state import incoming_rows, record_loader
 from tests.databases import Place, fresh_place
@@ -134,24 +134,14 @@ def after(done: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
-@given(history=HISTORIES)
-def test_a_dry_run_says_what_the_ingest_does(history: History) -> None:
-    check(history, "sqlite")
+@pytest.mark.parametrize(("kind", "examples"), [("sqlite", 150), ("postgresql", 30)])
+def test_a_dry_run_says_what_the_ingest_does(kind: str, examples: int) -> None:
+    @settings(max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
+    @given(history=HISTORIES)
+    def histories(history: History) -> None:
+        check(history, kind)
 
-
-@pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(history=HISTORIES)
-def test_in_many_histories(history: History) -> None:
-    check(history, "sqlite")
-
-
-@pytest.mark.slow
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-@given(history=HISTORIES)
-def test_and_on_postgresql(history: History) -> None:
-    check(history, "postgresql")
+    histories()
 
 
 @pytest.mark.sampled(1)
@@ -173,33 +163,6 @@ def test_small_steps_give_the_same_vault(database: str, tmp_path: Path) -> None:
                 assert vault.n_records == 45
                 found.append(arms(vault))
     assert found[0] == found[1]
-
-
-FOUR_PAGES = {
-    "action": ["A"] * 4,
-    "reward": [1.0] * 4,
-    "user": ["ann", "bob", "eve", "fay"],
-    "page": ["home", "search", "cart", "help"],
-}
-
-
-@pytest.mark.parametrize("options", [{"dry_run": True}, {}], ids=str)
-def test_decisions_beyond_the_limit_are_refused(sqlite_place: Place, options: dict[str, Any]) -> None:
-    configuration = Configuration(actions=("A",), by=("page",), most_decisions=2)
-    with sqlite_place.create(configuration) as vault:
-        with pytest.raises(InvalidInputError, match="more than 2 decisions"):
-            vault.ingest(FOUR_PAGES, user="user", **options)
-        assert vault.n_records == 0
-
-
-@pytest.mark.parametrize("options", [{"dry_run": True}, {}], ids=str)
-def test_a_decision_without_arms_is_refused(sqlite_place: Place, options: dict[str, Any]) -> None:
-    with sqlite_place.create(Configuration(actions=("A",), by=("page",))) as vault:
-        with pytest.warns(UserWarning, match="no decision has"):
-            vault.retire_arm("A", {"page": "help"}, new_rows="count")
-        with pytest.raises(VaultError, match=r"no arm is offered in the decision \{'page': 'help'"):
-            vault.ingest(FOUR_PAGES, user="user", **options)
-        assert vault.n_records == 0
 
 
 def test_a_source_is_refused_as_a_whole(place: Place) -> None:
