@@ -184,7 +184,7 @@ class Vault(VaultConnection):
     def n_records(self) -> int:
         """How many records the vault holds."""
         with self.reading() as transaction:
-            return transaction.count_records()
+            return self.records.count(transaction.session)
 
     @property
     def has_key_columns(self) -> bool:

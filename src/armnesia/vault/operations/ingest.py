@@ -242,7 +242,7 @@ def _count_at_source(
         found = connection.records.new_rows(transaction, state, source)
         changes = external.changes_of(transaction, state, found)
         _refuse_retired_arms(state, changes)
-        n_before = transaction.count_records() if found.because else 0
+        n_before = connection.records.count(transaction.session) if found.because else 0
         if not dry_run:
             append_fixed(transaction, state.configuration)
             external.put_findings(transaction, found, warns=True)

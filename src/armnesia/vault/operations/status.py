@@ -31,7 +31,7 @@ def status_of(
         corrected = [entry_in(text) for text in tables.envelopes_of(session, ["correct"])]
         waiting = _uncompacted(session)
         sources = connection.records.sources(session)
-        records = transaction.count_records()
+        records = connection.records.count(session)
     return Status(
         vault=state.vault,
         location=connection.database.location,

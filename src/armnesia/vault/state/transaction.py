@@ -15,11 +15,10 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Line
-from armnesia.vault.state.decisions import count_in_decisions
 from armnesia.vault.state.sealed_state import State, next_row
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import TABLES, DecisionRow, EntryRow, PeopleRow, SuppressedRow
+from armnesia.vault.storage.schema import TABLES, EntryRow, PeopleRow, SuppressedRow
 
 R = TypeVar("R", bound=tuple[Any, ...])
 CODE = f"armnesia {metadata.version('armnesia')}"
@@ -53,10 +52,6 @@ class Transaction:
         state, head = self.state, self.state.head
         new = tuple(self.entries), tuple(self.suppressed), tuple(self.people)
         return Line(state.vault, state.commits, head.size, head.root, *new)
-
-    def count_records(self) -> int:
-        """How many records are counted, in all decisions together."""
-        return count_in_decisions(tables.stream(self.session, DecisionRow))
 
     def append(
         self,
