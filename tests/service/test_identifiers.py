@@ -158,6 +158,7 @@ def test_an_error_of_another_library_is_logged_without_its_message(lines: Lines)
     assert "Unmistakable" not in lines.getvalue()
 
 
+@pytest.mark.slow
 def test_a_warning_is_logged_by_its_category() -> None:
     program = (
         "import sys, warnings; from armnesia.service import server, structured_log;"

@@ -38,6 +38,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("database", "sql"),
     [(database, sql) for database, changes in CHANGES.items() for sql in changes],

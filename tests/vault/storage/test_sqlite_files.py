@@ -102,6 +102,7 @@ def test_nor_on_a_disk_without_room(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666])
