@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, get_args
 
@@ -53,12 +53,8 @@ class Policy:
     max_delta: float
     levels: tuple[Level, ...]
     beyond: Beyond = "refuse"
-    checked: InitVar[bool] = False
-    """True where the values come from a sealed state or a ledger, which were checked when written."""
 
-    def __post_init__(self, checked: bool) -> None:
-        if checked:
-            return
+    def __post_init__(self) -> None:
         meaningful_budget(self.max_epsilon, self.max_delta)
         if not self.levels:
             raise InvalidInputError(f"levels must name at least one of {', '.join(Level)}; got none")
@@ -83,9 +79,6 @@ class Policy:
     def to_dict(self) -> dict[str, Any]:
         """The policy as JSON holds it."""
         return plain_fields(self)
-
-
-_NOT_GIVEN: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,23 +120,16 @@ class Configuration:
     """Whose vault it is, as certificates say it."""
     arms: tuple[ArmRule, ...] = ()
     """Which arms were added and retired, and where; a new vault offers all its actions."""
-    policy: Policy = _NOT_GIVEN
+    policy: Policy = None  # type: ignore[assignment]
     """By default as strict as the default answer."""
-    earlier_releases: bool = False
-    """With keys, whether an earlier policy allowed answers whose arms decisions may still serve."""
-    checked: InitVar[bool] = False
-    """True where the values come from a sealed state or a ledger, which were checked when written."""
 
-    def __post_init__(self, checked: bool) -> None:
-        if not checked:
-            self._check()
-
-    def _check(self) -> None:
-        if self.actions is not None:
-            object.__setattr__(self, "actions", _text_or_number(checked_actions(self.actions)))
-        object.__setattr__(self, "reward_range", checked_reward_range(self.reward_range))
-        if self.user_type is not None:
-            object.__setattr__(self, "user_type", UserType.named(self.user_type))
+    def __post_init__(self) -> None:
+        vars(self).update(
+            actions=None if self.actions is None else _text_or_number(checked_actions(self.actions)),
+            reward_range=checked_reward_range(self.reward_range),
+            user_type=None if self.user_type is None else UserType.named(self.user_type),
+            by=self._checked_keys(),
+        )
         if self.mode not in (MANAGED, EXTERNAL):
             raise InvalidInputError(f"mode must be {MANAGED!r} or {EXTERNAL!r}; got {self.mode!r}")
         if self.may_erase_at_source and self.mode == MANAGED:
@@ -151,23 +137,19 @@ class Configuration:
                 "may_erase_at_source (--may-erase-at-source) needs an external vault (--external): the rows"
                 " of a managed vault are in the vault itself, where forget deletes them"
             )
-        self._check_keys()
-        later = {"arms": self.arms, "decisions": self.declared_decisions}
-        for name, value in later.items():
-            if value:
-                raise InvalidInputError(f"a new vault has no {name} yet; got {value!r}")
+        self._check_limits()
         default = self.make_learner().default_action
         if default is not None and default not in (self.actions or ()):
             known = listed(self.actions) if self.actions else "the actions, which must be declared"
             raise InvalidInputError(f"default_action must be one of {known}; got {default!r}")
         level = self._level_of_an_example()
-        if self.policy is _NOT_GIVEN:  # it follows from the default answer
+        if self.policy is None:  # it follows from the default answer
             allowed = tuple(list(Level)[: list(Level).index(level) + 1])
-            object.__setattr__(self, "policy", Policy(self.epsilon, self.delta, allowed))
+            vars(self)["policy"] = Policy(self.epsilon, self.delta, allowed)
         self._check_default_answer(level)
 
-    def _check_keys(self) -> None:
-        """Refuse keys that cannot be read again from their text, and a limit that is none."""
+    def _checked_keys(self) -> tuple[str, ...]:
+        """Refuse keys that cannot be read again from their text."""
         if isinstance(self.by, str):
             raise InvalidInputError(f"by must be a list of key columns; got the text {self.by!r}")
         columns = checked_keys(self.by) if self.by else ()
@@ -177,7 +159,10 @@ class Configuration:
                     "a vault needs key columns whose name does not end like edges, as in age:18,30;"
                     f" got {column.name!r}"
                 )
-        object.__setattr__(self, "by", tuple(map(str, columns)))
+        return tuple(map(str, columns))
+
+    def _check_limits(self) -> None:
+        """Refuse a limit that is none, and an unlearner that many decisions cannot have."""
         if type(self.most_decisions) is not int or not 1 <= self.most_decisions <= LARGEST_MOST_DECISIONS:
             raise InvalidInputError(
                 f"most_decisions must be a whole number from 1 to {LARGEST_MOST_DECISIONS:,};"
@@ -234,12 +219,6 @@ class Configuration:
         """The unlearner of a request that does not ask for another."""
         return make_unlearner(self.unlearner, self.unlearner_options)
 
-    def with_actions(self, actions: tuple[Hashable, ...]) -> Self:
-        """Fix the actions, as the first ingest shows them."""
-        changed = replace(self, actions=actions, checked=True)
-        changed._check()
-        return changed
-
     def with_declared_decisions(self, number: int) -> Self:
         """Allow no decisions but so many that are declared; they need the actions."""
         if self.actions is None or not 1 <= number <= self.most_decisions:
@@ -247,27 +226,11 @@ class Configuration:
                 f"declared decisions need declared actions (--actions), and must be from 1 to"
                 f" {self.most_decisions:,}, the vault's limit (--most-decisions); got {number:,}"
             )
-        return replace(self, declared_decisions=number, checked=True)
+        return replace(self, declared_decisions=number)
 
     def with_policy(self, **changes: Any) -> Self:
         """Change fields of the policy; refused if the default answer is then beyond it."""
-        changed = replace(
-            self,
-            policy=replace(self.policy, **changes),
-            earlier_releases=bool(self.by) and self.may_serve_releases,
-            checked=True,
-        )
-        changed._check_default_answer(changed._level_of_an_example())
-        return changed
-
-    @property
-    def may_serve_releases(self) -> bool:
-        """Whether decisions may serve arms that were released at a level at which that is public."""
-        return self.earlier_releases or any(level.sees_shape for level in self.policy.levels)
-
-    def with_user_type(self, user_type: UserType) -> Self:
-        """Fix how people are named, as the first ingest that brings users shows it."""
-        return replace(self, user_type=user_type, checked=True)
+        return replace(self, policy=replace(self.policy, **changes))
 
     def with_arm_rule(self, rule: ArmRule) -> Self:
         """Offer an arm, or offer it no longer, as a rule says; a new arm is offered nowhere else.
@@ -282,7 +245,7 @@ class Configuration:
         # Earlier rules that can hold no longer are left out; without a rule an arm is offered.
         kept = [each for each in rules if each.arm != rule.arm or not set(rule.where) <= set(each.where)]
         new = [rule] if rule.where or not rule.offered else []
-        return replace(self, actions=actions, arms=(*kept, *new), checked=True)
+        return replace(self, actions=actions, arms=(*kept, *new))
 
     def rules_at(self, key: Sequence[str]) -> dict[Hashable, ArmRule]:
         """By arm, the rule that holds in the decision with this key; an arm without one is offered."""
@@ -317,45 +280,24 @@ class Configuration:
         return canonical(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """The configuration as JSON holds it; of what few vaults have, only what this one has."""
+        """The configuration as JSON holds it."""
         written = plain_fields(self)
-        written["options"] = written.pop("unlearner_options")
-        absent = [name for name in _OF_FEW if not written[name]]
-        absent += [] if self.by else ["most_decisions"]
-        return {name: value for name, value in written.items() if name not in absent}
+        return {**written, "options": written.pop("unlearner_options")}
 
     @classmethod
     @lru_cache(maxsize=16)
     def from_text(cls, text: str) -> Self:
-        """Read the canonical JSON of a sealed state, which stays its text."""
-        configuration = cls.from_dict(json.loads(text))
-        configuration.__dict__["text"] = text
-        return configuration
+        """Read the canonical JSON of a sealed state."""
+        return cls.from_dict(json.loads(text))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` returned, without checking it again."""
-        read, policy = dict(values), dict(values["policy"])
-        policy["levels"] = tuple(map(Level, policy["levels"]))
-        read["policy"] = Policy(**policy, checked=True)
+        """Read what `to_dict` returned."""
+        read = dict(values)
+        read["policy"] = Policy(**read["policy"])
         read["unlearner_options"] = read.pop("options")
-        read["user_type"] = None if read["user_type"] is None else UserType(read["user_type"])
-        read["arms"] = tuple(map(ArmRule.from_dict, read.get("arms", ())))
-        for name in {"actions", "reward_range", "by"} & read.keys():
-            read[name] = None if read[name] is None else tuple(read[name])
-        return cls(**read, checked=True)
-
-
-_OF_FEW = (
-    "by",
-    "earlier_releases",
-    "organisation",
-    "declared_decisions",
-    "arms",
-    "may_erase_at_source",
-    "learner_options",
-)
-"""Fields that are written only where they have a value."""
+        read["arms"] = tuple(map(ArmRule.from_dict, read["arms"]))
+        return cls(**read)
 
 
 def make_unlearner(name: str, options: Mapping[str, Any]) -> Unlearner:

@@ -56,6 +56,13 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
             "beyond": "rollback",
         },
         "user_type": "integer",
+        "learner_options": {},
+        "may_erase_at_source": False,
+        "by": [],
+        "most_decisions": 100_000,
+        "declared_decisions": 0,
+        "organisation": None,
+        "arms": [],
     }
 
 

@@ -338,7 +338,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(sqlite_place: Place, tmp_
                 vault.ingest(new, **COLUMNS, dry_run=dry_run)
         assert vault.verify().problems == ()
     with pytest.raises(InvalidInputError, match="a new vault has no arms yet"):
-        Configuration(actions=("A",), arms=(ArmRule("B", offered=False),))
+        sqlite_place.create(Configuration(actions=("A",), arms=(ArmRule("B", offered=False),)))
 
 
 def test_a_vault_without_actions_or_keys_says_so(sqlite_place: Place) -> None:

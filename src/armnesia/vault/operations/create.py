@@ -4,7 +4,7 @@ import os
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -57,6 +57,9 @@ def create_vault(
     configuration = configuration or Configuration(actions=None)
     if "" in (configuration.actions or ()):
         raise InvalidInputError("an action must have a name; got an empty one")
+    for name, value in {"arms": configuration.arms, "decisions": configuration.declared_decisions}.items():
+        if value:
+            raise InvalidInputError(f"a new vault has no {name} yet; got {value!r}")
     # The one of a vault without key columns is there once its actions are known.
     declared: list[tuple[str, ...]] = [()] if configuration.actions and not configuration.by else []
     if decisions is not None:
@@ -150,7 +153,7 @@ class _Forgotten:
                 f" could come in under another spelling; user_type must be {self.user_type}, or not be given;"
                 f" got {configuration.user_type}"
             )
-        return configuration.with_user_type(self.user_type)
+        return replace(configuration, user_type=self.user_type)
 
 
 def _refuse_existing(url: str, path: Path, journal: Journal, *, timeout: float) -> None:

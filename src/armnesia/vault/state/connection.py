@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from armnesia.core.errors import (
+    ArmnesiaError,
     DamagedDatabaseError,
     DatabaseError,
     InvalidInputError,
@@ -232,7 +233,7 @@ def _records_in(session: Session, keyring: Keyring) -> Records:
     try:
         known = Configuration.from_text(configuration)
         return records_of(known.mode)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ArmnesiaError, ValueError, KeyError, TypeError, AttributeError):
         raise changed_outside() from None
 
 

@@ -105,7 +105,7 @@ def with_actions(state: State, actions: tuple[Any, ...]) -> State:
     """Fix the actions if they are not fixed yet; refuse if another ingest has fixed others meanwhile."""
     configuration = state.configuration
     if configuration.actions is None:
-        configuration = configuration.with_actions(actions)
+        configuration = replace(configuration, actions=actions)
     elif configuration.actions != actions:
         raise VaultError("the vault's actions were changed meanwhile; ingest again")
     return replace(state, configuration=configuration)
@@ -118,7 +118,7 @@ def with_user_type(state: State, user_type: UserType | None) -> State:
         return state
     if configuration.user_type is not None:
         raise VaultError("another ingest has fixed how people are named meanwhile; ingest again")
-    return replace(state, configuration=configuration.with_user_type(UserType.named(user_type)))
+    return replace(state, configuration=replace(configuration, user_type=user_type))
 
 
 def append_fixed(transaction: Transaction, configuration: Configuration) -> None:
