@@ -282,7 +282,8 @@ class Configuration:
     def to_dict(self) -> dict[str, Any]:
         """The configuration as JSON holds it."""
         written = plain_fields(self)
-        return {**written, "options": written.pop("unlearner_options")}
+        written["options"] = written.pop("unlearner_options")
+        return written
 
     @classmethod
     @lru_cache(maxsize=16)
