@@ -27,9 +27,8 @@ from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import served_action
 from armnesia.vault.state.released_request import (
     RequestOutcome,
-    counts_by_action,
     decide_request,
-    describe_touched,
+    describe,
     read_touched_decisions,
 )
 from armnesia.vault.state.requests import ForgetRequest, Found, find, or_refusal
@@ -103,46 +102,34 @@ def _answer(
 ) -> Forgotten:
     """Delete the records of those who are not forgotten yet, decide, and note it."""
     before, served = transaction.state, served_action(transaction)
-    keyed = bool(before.configuration.by)
     method = request.method(before.configuration)  # refused before anything is looked up
     found = find(connection, transaction, target, exactly=request.exactly, deletes=True)
-    nothing = Forgotten(
-        repeated=True,
-        entry=found.forgotten_before[-1].entry if found.forgotten_before else 0,
-        named=len(found.named.names),
-        held=0,
-        counts=counts_by_action(before, None),
-        served_before=served,
-        served=served,
-        release=None,
-        head=before.head,
-        forgotten_before=found.forgotten_before,
-        decisions=() if keyed else None,
-        decided_again=0 if keyed else None,
-        names=found.named,
-    )
     if not found.target.names:
-        return nothing
+        return Forgotten(
+            **describe(before, found, None),
+            entry=found.forgotten_before[-1].entry,
+            served_before=served,
+            served=served,
+            release=None,
+            head=before.head,
+            names=found.named,
+            forgotten_before=found.forgotten_before,
+        )
     touched = read_touched_decisions(transaction, found.rows.sums)
     outcome = decide_request(transaction, touched, method)
     number = _store(transaction, request, found, outcome)
-    return replace(
-        nothing,
-        repeated=False,
+    return Forgotten(
+        **describe(before, found, touched, outcome.served, outcome.decided_again),
         entry=number,
-        held=len(found.rows.held),
-        not_held=found.not_held,
-        counts=counts_by_action(before, touched),
-        served=outcome.facts.get("released"),  # by many decisions, each has its own
+        served_before=served,
+        served=outcome.facts.get("released"),  # of many decisions, each has its own
         release=outcome.answer.release,
-        decisions=describe_touched(before, touched, outcome.served),
-        decided_again=outcome.decided_again,
         head=transaction.state.head,
+        names=found.target,
+        forgotten_before=found.forgotten_before,
         fallback_because=outcome.answer.method.fallback_because,
-        may_be_without_user=found.may_be_without_user,
         recounted_because=found.recounted_because,
         rows_gone=found.rows_gone,
-        names=found.target,
     )
 
 

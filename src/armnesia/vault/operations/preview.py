@@ -13,8 +13,7 @@ from armnesia.vault.state.decision_table import served_action
 from armnesia.vault.state.released_request import (
     TouchedDecisions,
     answer_within_policy,
-    counts_by_action,
-    describe_touched,
+    describe,
     read_touched_decisions,
     released_elsewhere,
 )
@@ -54,21 +53,13 @@ def preview_methods(
     """
     target, asked = ErasureTarget.of(users, records), [ForgetRequest(**method) for method in methods]
     with connection.reading() as transaction:
-        state = transaction.state
         found = find(connection, transaction, target, exactly=exactly)
         touched = read_touched_decisions(transaction, found.rows.sums)
         nothing = Preview(
-            repeated=not found.target.names,
-            named=len(found.named.names),
-            held=len(found.rows.held),
-            unlearner=None,
-            counts=counts_by_action(state, touched),
+            **describe(transaction.state, found, touched),
             served_before=served_action(transaction),
             release=None,
-            not_held=found.not_held,
-            decisions=describe_touched(state, touched),
-            decided_again=0 if state.configuration.by else None,
-            may_be_without_user=found.may_be_without_user,
+            unlearner=None,
             forgotten_before=sum(len(each.names) for each in found.forgotten_before),
         )
         return [or_refusal(_preview_by, transaction, touched, nothing, each) for each in asked]

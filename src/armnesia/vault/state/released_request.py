@@ -1,6 +1,6 @@
 """What a request to forget comes to: the touched decisions, the released arms, and its ledger facts."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from armnesia.vault.state.decisions import (
     unstacked,
 )
 from armnesia.vault.state.records import DecisionSums
-from armnesia.vault.state.requests import Method
+from armnesia.vault.state.requests import Found, Method
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 
@@ -64,39 +64,46 @@ def read_touched_decisions(transaction: Transaction, sums: DecisionSums) -> Touc
     return TouchedDecisions(decisions, stream, records, DeletionRequest(seen, binary))
 
 
-def describe_touched(
-    state: State, touched: TouchedDecisions | None, served: Sequence[Hashable] = ()
-) -> tuple[TouchedDecision, ...] | None:
-    """What a request does in each decision that it touches; None in a vault without key columns.
+def describe(
+    state: State,
+    found: Found,
+    touched: TouchedDecisions | None,
+    served: Sequence[Hashable] = (),
+    decided_again: int = 0,
+) -> dict[str, Any]:
+    """What a request and its preview tell alike: fields of `Answer`; `served` are the released arms."""
+    keyed, counts = bool(state.configuration.by), [0] * len(state.actions)
+    if touched is not None:
+        counts = np.atleast_2d(touched.records.counts).sum(axis=0).tolist()
+    return {
+        "repeated": not found.target.names,
+        "named": len(found.named.names),
+        "held": len(found.rows.held),
+        "counts": dict(zip(state.actions, counts, strict=True)),
+        "decisions": tuple(_each_decision(state, touched, served)) if keyed else None,
+        "decided_again": decided_again if keyed else None,
+        "may_be_without_user": found.may_be_without_user,
+        "not_held": found.not_held,
+    }
 
-    `served` are the released arms.
-    """
-    columns, actions = state.configuration.key_columns, state.actions
-    if touched is None or not columns:
-        return () if columns else None
-    after = served or [None] * len(touched.decisions)
-    return tuple(
-        TouchedDecision(
-            key=key_dict(columns, decision.key),
-            counts=dict(zip(actions, counts, strict=True)),
-            served_before=None if decision.served is None else actions[decision.served],
-            served=arm,
-        )
-        for decision, counts, arm in zip(
-            touched.decisions, touched.records.counts.tolist(), after, strict=True
-        )
-    )
 
-
-def counts_by_action(state: State, touched: TouchedDecisions | None) -> dict[Hashable, int]:
-    """The deleted records per action, of all decisions together."""
+def _each_decision(
+    state: State, touched: TouchedDecisions | None, served: Sequence[Hashable]
+) -> Iterator[TouchedDecision]:
+    """What a request does in each decision that it touches, in a vault with key columns."""
     if touched is None:
-        return dict.fromkeys(state.actions, 0)
-    counts = np.atleast_2d(touched.records.counts).sum(axis=0).tolist()
-    return dict(zip(state.actions, counts, strict=True))
+        return
+    columns, actions, counts = state.configuration.key_columns, state.actions, touched.records.counts.tolist()
+    for place, (decision, own) in enumerate(zip(touched.decisions, counts, strict=True)):
+        yield TouchedDecision(
+            key=key_dict(columns, decision.key),
+            counts=dict(zip(actions, own, strict=True)),
+            served_before=None if decision.served is None else actions[decision.served],
+            served=served[place] if served else None,
+        )
 
 
-class Answer(NamedTuple):
+class MethodAnswer(NamedTuple):
     """How a request is answered."""
 
     method: Method
@@ -109,7 +116,7 @@ class Answer(NamedTuple):
 
 def answer_within_policy(
     configuration: Configuration, touched: TouchedDecisions | None, method: Method
-) -> Answer:
+) -> MethodAnswer:
     """The answer by a method; nothing is drawn.
 
     A request that the policy does not allow, or that touches several arms where the unlearner handles one, is
@@ -139,7 +146,7 @@ def answer_within_policy(
     return found
 
 
-def _answer(configuration: Configuration, touched: TouchedDecisions | None, method: Method) -> Answer:
+def _answer(configuration: Configuration, touched: TouchedDecisions | None, method: Method) -> MethodAnswer:
     """The answer by a method, not yet compared with the policy; nothing held is claimed as anything else."""
     if configuration.by:
         check_joint(method.unlearner)
@@ -147,23 +154,23 @@ def _answer(configuration: Configuration, touched: TouchedDecisions | None, meth
         of_penalty = Level.RETAINED if configuration.penalty == "retained" else Level.REQUEST_SHAPE
         budget = method.budget if method.unlearner.needs_budget else meaningful_budget(0.0, 0.0)
         level = Level.weakest(method.unlearner.level, of_penalty)
-        return Answer(method, Guarantee(budget.epsilon, budget.delta, level), None, None)
+        return MethodAnswer(method, Guarantee(budget.epsilon, budget.delta, level), None, None)
     answer = touched.stream.forget_jointly if configuration.by else touched.stream.forget
     release, later = answer(method.unlearner, touched.visible, method.budget)
     if touched.visible.records is not touched.records:
         later = touched.stream.remove(DeletionRequest(touched.records))
-    return Answer(method, release.guarantee, release, later)
+    return MethodAnswer(method, release.guarantee, release, later)
 
 
 class RequestOutcome(NamedTuple):
     """What a request comes to."""
 
-    answer: Answer
+    answer: MethodAnswer
     facts: dict[str, Any]
     """What the ledger says of it."""
     served: Sequence[Hashable]
     """The released arms, of each touched decision."""
-    decided_again: int | None
+    decided_again: int
     """See `Forgotten`."""
 
 
@@ -192,11 +199,11 @@ def decide_request(
         put_decisions(transaction, changed)
     arm = None if configuration.by else served[0] if served else served_action(transaction)
     facts = _ledger_facts(state, answer, touched, served, arm)
-    return RequestOutcome(answer, facts, served, len(others or ()) if configuration.by else None)
+    return RequestOutcome(answer, facts, served, len(others or ()))
 
 
 def released_elsewhere(
-    transaction: Transaction, touched: TouchedDecisions | None, answer: Answer
+    transaction: Transaction, touched: TouchedDecisions | None, answer: MethodAnswer
 ) -> list[VaultDecision] | None:
     """The other decisions that serve what an earlier request released.
 
@@ -210,7 +217,7 @@ def released_elsewhere(
 
 def _ledger_facts(
     state: State,
-    answer: Answer,
+    answer: MethodAnswer,
     touched: TouchedDecisions | None,
     served: Sequence[Hashable],
     arm: Hashable | None,
@@ -228,12 +235,11 @@ def _ledger_facts(
         "level": str(guarantee.level),
         **({"by": list(configuration.by)} if configuration.by else {"released": arm}),
     }
-    if not guarantee.level.sees_shape:
-        return facts
-    if not configuration.by:
-        return {**facts, "counts": list(counts_by_action(state, touched).values())}
-    decisions = describe_touched(state, touched, served) or ()
-    facts["decisions"] = [
-        {"key": each.key, "counts": list(each.counts.values()), "released": each.served} for each in decisions
-    ]
+    if guarantee.level.sees_shape and not configuration.by:
+        facts["counts"] = [0] * len(state.actions) if touched is None else touched.records.counts.tolist()
+    elif guarantee.level.sees_shape:
+        facts["decisions"] = [
+            {"key": each.key, "counts": list(each.counts.values()), "released": each.served}
+            for each in _each_decision(state, touched, served)
+        ]
     return facts
