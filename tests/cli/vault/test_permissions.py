@@ -19,7 +19,7 @@ FORGET = ("forget", "--user", "u1")
 INIT = ("init", "--url", "sqlite:///new.db")
 OTHER_KEYS = ("--keys", "keys/vault.keys")
 JOURNAL = "vault.db.keys.journal"
-NOT_FOR_WRITING = "the vault 'vault.db' cannot be opened for writing: Permission denied"
+NOT_FOR_WRITING = "the vault 'vault.db' cannot be read or written: Permission denied"
 
 # Which paths are closed, to which mode; the command; its message.
 REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
@@ -27,7 +27,7 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
     "ingest into a file for reading only": ({"vault.db": 0o400}, INGEST, NOT_FOR_WRITING),
     "decide from a file for reading only": ({"vault.db": 0o400}, ("decide",), NOT_FOR_WRITING),
     "decide from a file that is closed": ({"vault.db": 0}, ("decide",), NOT_FOR_WRITING),
-    "forget in a folder for reading only": ({".": 0o500}, FORGET, "cannot be opened for writing"),
+    "forget in a folder for reading only": ({".": 0o500}, FORGET, "cannot be read or written"),
     "a new vault in such a folder": (
         {"closed": 0o500},
         ("init", "--url", "sqlite:///closed/new.db"),

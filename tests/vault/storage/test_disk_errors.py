@@ -37,8 +37,8 @@ def failing(vault: Vault, code: int, text: str, monkeypatch: pytest.MonkeyPatch)
     [
         (sqlite3.SQLITE_IOERR_FSYNC, "disk I/O error", "cannot be read or written: disk I/O error"),
         (sqlite3.SQLITE_FULL, "database or disk is full", "the disk is full"),
-        (sqlite3.SQLITE_READONLY, "attempt to write a readonly database", "cannot be opened for writing"),
-        (sqlite3.SQLITE_CORRUPT, "database disk image is malformed", "is damaged: .* is malformed; run"),
+        (sqlite3.SQLITE_READONLY, "attempt to write a readonly database", "cannot be read or written"),
+        (sqlite3.SQLITE_CORRUPT, "database disk image is malformed", "is damaged: .* is malformed; "),
         (sqlite3.SQLITE_BUSY_SNAPSHOT, "database is locked", "is in use by another process"),
     ],
 )

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from armnesia.core.errors import ArmnesiaError, DatabaseError, InvalidInputError, VaultBusyError, VaultError
+from armnesia.core.errors import (
+    ArmnesiaError,
+    DamagedDatabaseError,
+    DatabaseError,
+    InvalidInputError,
+    VaultBusyError,
+    VaultError,
+)
 from armnesia.core.messages import any_of, shown
 from armnesia.core.urls import redacted
 from armnesia.vault.storage.digest_arrays import Columns
@@ -25,6 +32,11 @@ Refusal: TypeAlias = tuple[type[VaultError], str]
 
 IN_USE: Refusal = (VaultBusyError, "is in use by another process; nothing was changed, try again")
 FULL: Refusal = (DatabaseError, "cannot grow: the disk is full; nothing was changed")
+DAMAGED: Refusal = (
+    DamagedDatabaseError,
+    "is not a vault, or is damaged: {}; nothing was changed: check the address, then run armnesia restore"
+    " --as-it-is, which makes the indexes again, and restore a backup if that is refused",
+)
 
 
 @dataclass(frozen=True)

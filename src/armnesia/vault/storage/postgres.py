@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armnesia.core.errors import ArmnesiaError, DamagedDatabaseError, DatabaseError, MissingExtraError
+from armnesia.core.errors import ArmnesiaError, DatabaseError, MissingExtraError
 from armnesia.core.urls import DEFAULT_SCHEMA, without_password, without_schema
 from armnesia.vault.storage.database import (
+    DAMAGED,
     FULL,
     IN_USE,
     Database,
@@ -37,7 +38,6 @@ _OPTIONS = {
     **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off"),
     "jit": "off",  # older servers would start it for every full scan
 }
-_ENCODING = "UTF8"
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 _NULL = -1
@@ -170,18 +170,10 @@ class PostgresDatabase(Database):
             autocommit=True,
             options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
             connect_timeout=max(2, int(timeout)),
-            client_encoding=_ENCODING,
+            client_encoding="UTF8",
         )
         with self._translating_errors():
             self._connection = self._connect()
-        encoding = self._connection.info.parameter_status("server_encoding")
-        if encoding != _ENCODING:
-            self._connection.close()
-            raise database_error(
-                self.location,
-                f"cannot be used: its database has the encoding {encoding}, which cannot hold all texts of a"
-                f" vault: create the database with the encoding {_ENCODING}",
-            )
         self._has_vault = False
 
     @staticmethod
@@ -264,8 +256,8 @@ class PostgresDatabase(Database):
 
     def _translated(self, error: Any) -> ArmnesiaError:
         """The server's text may quote a row, so only its code is shown."""
-        kind, meaning = _refusal(error)
-        return database_error(self.location, meaning, kind)
+        kind, meaning = _REFUSALS.get(error.sqlstate, _OTHER)
+        return database_error(self.location, meaning.format(f"SQLSTATE {error.sqlstate}"), kind)
 
 
 def _is_lost(error: Any) -> bool:
@@ -279,46 +271,15 @@ _NOT_KNOWN = (
 )
 _NOT_REACHED: Refusal = (
     DatabaseError,
-    "cannot be reached; nothing was changed (is the server up, is the address right?)",
+    "cannot be reached; nothing was changed: is the server up, and are database, user, password, rights and"
+    " options right?",
 )
-_MAY_NOT: Refusal = (
-    DatabaseError,
-    "cannot be opened: this user may not (no permission, or a wrong password)",
-)
-_DAMAGED: Refusal = (
-    DamagedDatabaseError,
-    "is damaged: a table or an index cannot be read; nothing was changed: run armnesia restore"
-    " --as-it-is, which makes its indexes again, and restore a backup if that is refused",
-)
-_REFUSALS: dict[str, Refusal] = {
+_REFUSALS: dict[str | None, Refusal] = {
     "55P03": IN_USE,
-    "42501": _MAY_NOT,
-    "42P01": (
-        DamagedDatabaseError,
-        "is damaged: one of its tables is missing (SQLSTATE 42P01); nothing was changed: restore a backup",
-    ),
-    "23505": (
-        DamagedDatabaseError,
-        "is damaged: rows are in it twice (SQLSTATE 23505); nothing was changed: restore a backup",
-    ),
-    **dict.fromkeys(("XX001", "XX002"), _DAMAGED),
     "53100": FULL,
-    **dict.fromkeys(("57P01", "57P02", "57P03"), _NOT_REACHED),  # the server is stopping or starting
+    # A table is missing, rows are in it twice, or a page or an index cannot be read.
+    **dict.fromkeys(("42P01", "23505", "XX001", "XX002"), DAMAGED),
+    # Not allowed; the server is stopping or starting; or the connection failed, which has no code.
+    **dict.fromkeys(("42501", "57P01", "57P02", "57P03", None), _NOT_REACHED),
 }
-_NOT_CONNECTED: dict[str, Refusal] = {
-    "URI query parameter": (
-        DatabaseError,
-        "cannot be opened: its address has an option that PostgreSQL does not know",
-    ),
-    "does not exist": (DatabaseError, "cannot be opened: there is no such database, or no such user"),
-    "authentication failed": _MAY_NOT,
-}
-
-
-def _refusal(error: Any) -> Refusal:
-    if error.sqlstate is not None:
-        other = (DatabaseError, f"refused (SQLSTATE {error.sqlstate}); nothing was changed")
-        return _REFUSALS.get(error.sqlstate, other)
-    # A failed connection has no code; its text comes from the handshake and quotes no row.
-    known = (refusal for words, refusal in _NOT_CONNECTED.items() if words in str(error))
-    return next(known, _NOT_REACHED)
+_OTHER: Refusal = (DatabaseError, "refused ({}); nothing was changed")

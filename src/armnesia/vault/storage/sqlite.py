@@ -23,6 +23,7 @@ from armnesia.core.files import may_write, refuse_null_characters
 from armnesia.core.urls import may_hold_password
 from armnesia.vault.keys import private_files
 from armnesia.vault.storage.database import (
+    DAMAGED,
     FULL,
     IN_USE,
     Database,
@@ -125,7 +126,7 @@ class SqliteDatabase(Database):
             raise self.no_vault()
         elif not may_write(path):
             # SQLite would open it read-only and leave files beside it that keep it read-only.
-            raise VaultError(f"the vault {path!r} cannot be opened for writing: Permission denied")
+            raise VaultError(f"the vault {path!r} cannot be read or written: Permission denied")
         with ExitStack() as undo:
             if create:
                 undo.callback(self._remove)
@@ -250,7 +251,7 @@ class SqliteDatabase(Database):
             if not error.object.startswith(b"malformed database schema"):
                 return None
             text = "malformed database schema"
-        kind, meaning = _REFUSALS.get(_primary_code(error), (DatabaseError, "cannot be used: {}"))
+        kind, meaning = _REFUSALS.get(_primary_code(error), _UNUSABLE)
         if text.startswith("Could not decode"):
             text = f"column {text.split(chr(39))[1]!r} holds text that is not UTF-8"
         return database_error(self.location, meaning.format(text), kind)
@@ -266,34 +267,17 @@ def _create_private(path: str) -> None:
         raise VaultError(f"the file {path!r} cannot be made: {error.strerror}") from None
 
 
-_DAMAGED: Refusal = (DamagedDatabaseError, "is damaged: {}; restore a backup")
+_UNUSABLE: Refusal = (
+    DatabaseError,
+    "cannot be read or written: {} (is there room, and do the rights of file and folder allow it?); nothing"
+    " was changed",
+)
 _REFUSALS: dict[int, Refusal] = {
-    sqlite3.SQLITE_BUSY: IN_USE,
-    sqlite3.SQLITE_LOCKED: IN_USE,
-    sqlite3.SQLITE_NOTADB: (
-        DamagedDatabaseError,
-        "is not a vault, or is damaged: {}; check the address, or restore a backup",
-    ),
-    sqlite3.SQLITE_CORRUPT: (
-        DamagedDatabaseError,
-        "is not a vault, or is damaged: {}; run armnesia restore --as-it-is, which"
-        " makes its indexes again, and restore a backup if that is refused",
-    ),
-    sqlite3.SQLITE_ERROR: _DAMAGED,  # a table is missing, or not as armnesia created it
-    sqlite3.SQLITE_CONSTRAINT: _DAMAGED,
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), IN_USE),
+    **dict.fromkeys((sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT), DAMAGED),
+    # A table is missing, or not as armnesia created it.
+    **dict.fromkeys((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT), DAMAGED),
     sqlite3.SQLITE_FULL: FULL,
-    sqlite3.SQLITE_IOERR: (
-        DatabaseError,
-        "cannot be read or written: {} (is there room?); nothing was changed",
-    ),
-    sqlite3.SQLITE_READONLY: (
-        DatabaseError,
-        "cannot be opened for writing: {}; check the rights of its file and folder, then run armnesia verify",
-    ),
-    sqlite3.SQLITE_CANTOPEN: (
-        DatabaseError,
-        "cannot be opened for writing: {}; check the rights of its file and folder",
-    ),
 }
 """What SQLite's primary codes mean."""
 
