@@ -13,6 +13,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,11 +65,12 @@ class Connection(ABC):
         """Run a statement and give its rows in pieces, in constant memory."""
 
 
+@dataclass
 class DuckDBConnection(Connection):
     """A connection to the database of this process; see `connected`."""
 
-    def __init__(self, cursor: Any, source: str) -> None:
-        self.cursor, self.source = cursor, source
+    cursor: Any
+    source: str
 
     def stream(self, sql: str, parameters: dict[str, Any] | None = None) -> Iterator[list[Row]]:
         """Run a statement and give its rows in pieces.

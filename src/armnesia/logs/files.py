@@ -86,7 +86,8 @@ class FileSource(Source):
     def connection(self) -> Iterator[DuckDBConnection]:
         """A connection that reaches the files, where they are."""
         with connected(self.location) as connection:
-            connection.reach(self.location)
+            if self.remote:
+                connection.reach(self.location)
             yield connection
 
     def with_files(self, paths: Sequence[str]) -> "FileSource":

@@ -4,7 +4,7 @@ DuckDB reads a dataframe (pandas, polars, Arrow) where it is, and a mapping that
 """
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -83,18 +83,22 @@ class ArraySource(Source):
         by: Collection[str] = (),
         positions: Sequence[int] = (),
     ) -> list[Tally]:
-        """Add up the rows, those with equal rewards together; see `Reading.tallies`."""
+        """Add up the rows; see `Reading.tallies`."""
         texts, units = self._texts, self._units(reward_range)
         rows = [position - 1 for position in positions] or range(len(units))
         if chosen is not None:
             rows = [row for row in rows if texts["user"][row] in chosen.users]
         users = texts["user"] if "user" in by else [None] * len(units)
-        alike = list(zip(units, users, *(texts[role] for role in self._groups), strict=True))
-        found = []
-        for (unit, user, action, *key), number in Counter(alike[row] for row in rows).items():
-            sums = (0, 0, 0) if unit is None else (number * unit, number, number * unit * (UNIT - unit))
-            found.append(Tally(action, tuple(key), user, None, True, number, *sums))
-        return found
+        labels = list(zip(users, *(texts[role] for role in self._groups), strict=True))
+        sums: defaultdict[tuple[str | None, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        for row in rows:
+            added, unit = sums[labels[row]], units[row]
+            added[0] += 1
+            if unit is not None:
+                added[1] += unit
+                added[2] += 1
+                added[3] += unit * (UNIT - unit)
+        return [Tally(of[1], of[2:], of[0], None, True, *added) for of, added in sums.items()]
 
     def first_wrong(
         self, role: str, texts: Collection[str] = (), reward_range: tuple[float, float] = (0.0, 1.0)

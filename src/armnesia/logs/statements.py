@@ -97,7 +97,7 @@ class Reading:
         Chosen rows are told apart by the roles `by`, "user" or "id"; without a choice, all rows are.
         """
         columns, total = self.columns, self.columns["action"].total
-        is_chosen, parameters = self.among(chosen or Chosen())
+        is_chosen, parameters = self.among(chosen) if chosen else ("false", self.parameters)
         groups = {"g_action": columns["action"], **self._keys()}
         for role in by:
             one = columns[role]
@@ -213,7 +213,7 @@ class Reading:
 
     def check_conditions(self) -> None:
         """Refuse a value that is compared with a number and is none; a condition sees what others left."""
-        for place, (condition, column) in enumerate(self._conditions()):
+        for place, (condition, column) in enumerate(zip(self.where, self.several("where"), strict=True)):
             if condition.compares_numbers and not column.holds_numbers:
                 is_none = f"{column.text()} IS NOT NULL AND {column.number()} IS NULL"
                 offences = self.first(column.text(), is_none, n_conditions=place)
@@ -243,13 +243,10 @@ class Reading:
             for place, (key, each) in enumerate(pairs)
         }
 
-    def _conditions(self) -> list[tuple[Condition, Column]]:
-        return list(zip(self.where, self.several("where"), strict=True))
-
     def kept(self, number: int | None = None) -> str:
         """Whether a row satisfies the conditions, or so many of them."""
-        pairs = enumerate(self._conditions()[:number])
-        held = [column.holds(each, f"where_{place}") for place, (each, column) in pairs]
+        pairs = zip(self.where[:number], self.several("where"), strict=False)
+        held = [column.holds(each, f"where_{place}") for place, (each, column) in enumerate(pairs)]
         return " AND ".join(held) or "true"
 
     def _with_positions(self) -> str:
