@@ -43,7 +43,7 @@ def test_a_person_is_forgotten_with_a_certificate(served_anywhere: Served) -> No
         assert (again.status_code, again.json()["repeated"]) == (200, True)
         assert again.headers["location"] == answer.headers["location"] == f"/v1/deletions/{done['entry']}"
         shown = http.get(answer.headers["location"]).json()
-        assert shown == vault.certificate_of_entry(done["entry"]).summary()
+        assert shown == vault.certificate(entry=done["entry"]).summary()
         named = http.get(f"/v1/certificates/{done['entry']}").json()
         assert Certificate.read(json.dumps(named)).verify(vault.public_keys().keys) == []
         assert named["opening"] == []

@@ -166,7 +166,7 @@ def test_a_request_is_received_answered_and_completed(served: Served) -> None:
         }
         (stored,) = vault.subject_requests()
         assert (stored.users, stored.status) == (None, "completed")
-        certificate = vault.certificate_of_entry(stored.sequence or 0)
+        certificate = vault.certificate(entry=stored.sequence or 0)
         assert certificate.verify(vault.public_keys().keys) == []
         own = vault.certificate(users=[PEOPLE[0]])
         assert {each.mention.text for each in own.openings} == {PEOPLE[0], "test of operator"}

@@ -267,7 +267,7 @@ class KeyedMachine(RuleBasedStateMachine):
 
     def _ledger_tells_nothing_more(self, done: Forgotten) -> None:
         """No id, no reward; decisions only where the level makes them public."""
-        entry = self._vault.certificate_of_entry(done.entry).entry
+        entry = self._vault.certificate(entry=done.entry).entry
         text = entry.payload.decode()
         assert not any(name in text for name in (*USERS, "record-"))
         decisions = entry.facts.get("decisions")

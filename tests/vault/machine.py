@@ -317,7 +317,7 @@ class VaultMachine(RuleBasedStateMachine):
             np.testing.assert_array_equal(done.release.probabilities, release.probabilities)
             np.testing.assert_array_equal(would.release.probabilities, release.probabilities)
             assert release.probabilities[ACTIONS.index(done.served)] > 0
-            assert self.vault.certificate_of_entry(number).entry.facts["released"] == done.served
+            assert self.vault.certificate(entry=number).entry.facts["released"] == done.served
             self.served = done.served
         assert done.served == self.served
         assert (done.certificate is not None) == (len(new or names) == 1)

@@ -78,7 +78,7 @@ def test_no_table_has_a_trace(place: Place, tmp_path: Path) -> None:
         assert all(str(total) not in repr(dumped(vault)) for total in totals)  # the difference is the rewards
         assert done.certificate is not None
         assert PERSON in done.certificate.to_json()  # handed out, it says whose
-        assert not traces(vault.certificate_of_entry(2).to_json())
+        assert not traces(vault.certificate(entry=2).to_json())
         written = vault.export(tmp_path / "export.jsonl")
         assert not traces(json.dumps(written.to_dict()))
         assert not traces((tmp_path / "export.jsonl").read_text())

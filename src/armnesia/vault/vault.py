@@ -131,8 +131,7 @@ class Vault(VaultConnection):
     add_arm = do.arms.add_arm
     retire_arm = do.arms.retire_arm
     change_policy = do.policy.change_policy
-    certificate = do.certificates.certificate_of_name
-    certificate_of_entry = do.certificates.certificate_of_entry
+    certificate = do.certificates.certificate
     certificates = do.certificates.certificates_of_each
     save_certificates = do.certificates.save_certificates
     entries_of_case = do.certificates.entries_of_case

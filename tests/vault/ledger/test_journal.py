@@ -260,11 +260,11 @@ def test_a_journal_is_not_made_twice(journal: Journal, database: MemoryDatabase)
 @pytest.mark.parametrize("mode", [0o640, 0o602])
 def test_a_journal_that_others_can_use_is_refused(mode: int, journal: Journal) -> None:
     journal.path.chmod(mode)
-    with pytest.raises(VaultError, match="is accessible to other users .*: chmod 600"):
+    with pytest.raises(VaultError, match=r"is accessible to other users .*: chmod 600"):
         journal.last()
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(VaultError, match="it is not a plain file|cannot be read"):
+    with pytest.raises(VaultError, match="cannot be read"):
         Journal(tmp_path / "pipe").last()

@@ -35,11 +35,11 @@ def test_each_of_a_request_gets_a_certificate_that_names_nobody_else(place: Plac
             assert not any(f'"{other}"' in file for other in outcomes if other != name)
         assert [name for name, _ in vault.certificates(users=["bob", "eve"])] == ["bob", "eve"]
         assert dict(vault.certificates(users=["bob", "eve"]))["eve"] is None
-        assert vault.certificate_of_entry(2).person is None
-        assert vault.certificate_of_entry(2).verify(vault.public_key()) == []
+        assert vault.certificate(entry=2).person is None
+        assert vault.certificate(entry=2).verify(vault.public_key()) == []
         for wrong in (1, 3):
             with pytest.raises(UnknownEntryError):
-                vault.certificate_of_entry(wrong)
+                vault.certificate(entry=wrong)
         with pytest.raises(InvalidInputError, match="a certificate is of one person or record"):
             vault.certificate(users=["ann", "bob"])
         with pytest.raises(VaultError, match="nobody was forgotten here by this name"):

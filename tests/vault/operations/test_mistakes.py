@@ -181,7 +181,7 @@ def test_a_vault_without_actions_forgets_nobody_and_says_so(place: Place) -> Non
         lambda vault: vault.ledger(after=2**70),
         lambda vault: vault.ledger(after=-(2**70)),
         lambda vault: vault.ledger(most=2**70),
-        lambda vault: vault.certificate_of_entry(2**70),
+        lambda vault: vault.certificate(entry=2**70),
         lambda vault: vault.forget(users=[10**5000]),
         lambda vault: vault.ingest(
             {"action": ["A"], "reward": [1], "who": [10**5000], "id": [9]}, user="who", id="id"

@@ -87,7 +87,7 @@ def test_what_is_served_does_not_say_which_decisions_rollback_touched(place: Pla
         plan = vault.preview(users=["q"])
         done = vault.forget(users=["q"])
         left = [row for row in left if row[3] != "q"]
-        assert vault.certificate_of_entry(done.entry).entry.facts["level"] == "retained"
+        assert vault.certificate(entry=done.entry).entry.facts["level"] == "retained"
         assert served(vault) == {page: of_the_learner(left, page) for page in before}
         assert done.decided_again == plan.decided_again == len(released - set(PAGES[:3]))
         assert done.to_dict()["decided_again"] == plan.to_dict()["decided_again"] == done.decided_again

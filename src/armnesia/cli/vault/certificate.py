@@ -61,10 +61,7 @@ def show(
     if out is not None:
         check_new_file(out)
     with options.open() as vault:
-        if named:
-            found = vault.certificate(**named, entry=sequence)
-        else:
-            found = vault.certificate_of_entry(sequence or 0)
+        found = vault.certificate(**named, entry=sequence)
     if out is not None:
         private_files.write(out, found.words().html() if out.suffix == ".html" else found.to_json())
     if as_json:

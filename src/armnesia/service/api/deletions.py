@@ -122,5 +122,5 @@ async def _forget(service: Service, body: Deletion, asked: ForgetRequest) -> JSO
 )
 async def show_deletion(request: Request, number: EntryNumber) -> JSONResponse:
     """What its certificate says, opened for nobody, and the kinds of later entries that concern it."""
-    found = await done(service_of(request).worker.read(lambda vault: vault.certificate_of_entry(number)))
+    found = await done(service_of(request).worker.read(lambda vault: vault.certificate(entry=number)))
     return answer(found.summary())

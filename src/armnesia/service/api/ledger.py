@@ -55,5 +55,5 @@ async def show_head(request: Request) -> JSONResponse:
 )
 async def show_certificate(request: Request, number: EntryNumber) -> JSONResponse:
     """The entry with its proof for the ledger as it is now, and the later entries that concern it."""
-    made = await done(service_of(request).worker.read(lambda vault: vault.certificate_of_entry(number)))
+    made = await done(service_of(request).worker.read(lambda vault: vault.certificate(entry=number)))
     return answer(made.to_dict())

@@ -21,7 +21,7 @@ router = APIRouter(route_class=PageRoute)
 
 
 async def _certificate(request: Request, number: int) -> Certificate:
-    return await done(service_of(request).worker.read(lambda vault: vault.certificate_of_entry(number)))
+    return await done(service_of(request).worker.read(lambda vault: vault.certificate(entry=number)))
 
 
 @router.get("/page/certificates/{number}", **needs(Role.READER))

@@ -21,14 +21,20 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.schema import PeopleRow
 
 
-def certificate_of_name(
+def certificate(
     connection: VaultConnection,
     users: Iterable[Any] | None = None,
     records: Iterable[Any] | None = None,
     *,
     entry: int | None = None,
 ) -> Certificate:
-    """The certificate of one name: of its last request, or of that of an entry; it names nobody else."""
+    """The certificate of one name: of its last request, or of that of an entry; it names nobody else.
+
+    Without a name it is that of the entry, and names nobody.
+    """
+    if users is None and records is None and entry is not None:
+        with connection.reading() as transaction:
+            return Certificates(transaction).of(entry)
     target = ErasureTarget.of(users, records)
     if len(target.names) != 1:
         raise InvalidInputError(
@@ -40,12 +46,6 @@ def certificate_of_name(
         if number is None:
             raise VaultError("there is no certificate: nobody was forgotten here by this name")
         return Certificates(transaction).of(number, target)
-
-
-def certificate_of_entry(connection: VaultConnection, entry: int) -> Certificate:
-    """The certificate of the request of an entry, which names nobody."""
-    with connection.reading() as transaction:
-        return Certificates(transaction).of(entry)
 
 
 def certificates_of_each(

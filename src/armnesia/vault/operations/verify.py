@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from armnesia.core.errors import ArmnesiaError, DamagedDatabaseError, VaultError
 from armnesia.core.progress import Progress, RowCounter
-from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope, keyid_of
 from armnesia.vault.ledger.journal import Line
@@ -16,7 +15,7 @@ from armnesia.vault.results import Verification
 from armnesia.vault.state.connection import VaultConnection, envelope_of, forked_from, older_than, plain_value
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.replay import Replayed
-from armnesia.vault.state.sealed_state import CHANGED_OUTSIDE, State, read_row, state_of
+from armnesia.vault.state.sealed_state import CHANGED_OUTSIDE, State
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.transaction import entry_row
 from armnesia.vault.storage import tables
@@ -81,20 +80,13 @@ def _verify(connection: VaultConnection, counter: RowCounter, problems: list[str
 
 
 def _state(session: Session, connection: VaultConnection) -> tuple[State | None, list[str]]:
-    """The state to compare with, even if its seal does not match; None if it cannot be read at all."""
-    problems: list[str] = []
+    """The state to compare with; None if it does not match its seal."""
     try:
-        row = read_row(session)
-        try:
-            keyring = connection.check_seal(row)
-        except ArmnesiaError as error:
-            is_seal = str(error).startswith(CHANGED_OUTSIDE)
-            repair = "; if no problem of a key is told, run armnesia restore --as-it-is"
-            problems.append(f"state: {CHANGED_OUTSIDE + repair if is_seal else error}")
-            keyring = connection.all_keys
-        return state_of(row, keyring), problems
-    except _UNREADABLE as error:
-        return None, [*problems, f"state: it cannot be read ({type(error).__name__})"]
+        return connection.read_state(session), []
+    except VaultError as error:
+        is_seal = str(error).startswith(CHANGED_OUTSIDE)
+        repair = "; if no problem of a key is told, run armnesia restore --as-it-is"
+        return None, [f"state: {CHANGED_OUTSIDE + repair if is_seal else error}"]
 
 
 def _ledger(session: Session, vault: str) -> tuple[Replayed, list[str]]:
@@ -170,10 +162,7 @@ def _row_problems(
     counter: RowCounter,
 ) -> tuple[list[str], list[str]]:
     """Compare the tables with their check-sums, and the records with the statistics: problems, and notes."""
-    try:
-        keyring: Keyring = state.keyring_in_use(connection.all_keys)
-    except VaultError as error:  # a state that was changed may name keys that do not exist
-        return [f"state: {error}"], []
+    keyring = state.keyring_in_use(connection.all_keys)
     scan = connection.records.scan(session, keyring, read_suppressed(session), counter=counter)
     decisions, problems = _decisions(session, state)
     problems += [

@@ -5,6 +5,7 @@ from functools import cached_property
 from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Logged, concerns
+from armnesia.vault.ledger.checkpoint import Proof
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Tree, split
 from armnesia.vault.ledger.people import RECORD, USER, Opening, People
@@ -40,6 +41,7 @@ class Certificates:
     def __init__(self, transaction: Transaction) -> None:
         self._session, self._keyring = transaction.session, transaction.keyring
         self._head, self._note = transaction.state.head, signed_checkpoint(transaction)
+        self._last_proof = transaction.last_proof
         self._last: tuple[int, People, list[Opening]] | None = None
         """The request that was asked for last: most names were in the same one."""
 
@@ -49,6 +51,9 @@ class Certificates:
         if row.kind != "forget":
             raise UnknownEntryError(f"entry {number} of the ledger is no deletion; see armnesia ledger")
         openings = () if target is None else self._openings(number, target)
+        if number == self._head.size and self._last_proof is not None:
+            proof = Proof(number - 1, self._last_proof, self._note)
+            return Certificate(Logged(envelope_of(row.envelope), proof), openings)
         return Certificate(self._logged(row.envelope), openings, self._concerning(number))
 
     def _logged(self, text: str) -> Logged:

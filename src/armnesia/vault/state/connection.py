@@ -36,15 +36,13 @@ from armnesia.vault.state.sealed_state import (
     changed_outside,
     changed_values,
     check_identity,
-    check_seal,
-    read_row,
-    state_of,
+    read_state,
 )
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session
 from armnesia.vault.storage.opening import database_class, open_database
-from armnesia.vault.storage.schema import EntryRow, PeopleRow, SuppressedRow, VaultRow
+from armnesia.vault.storage.schema import EntryRow, PeopleRow, SuppressedRow
 
 
 @dataclass
@@ -142,20 +140,15 @@ class VaultConnection:
         return state
 
     def read_state(self, session: Session) -> State:
-        """The state, which must match its seal."""
-        row = read_row(session)
-        return state_of(row, self.check_seal(row))
-
-    def check_seal(self, row: VaultRow) -> Keyring:
-        """Check the seal; if it does not match, with keys that another process may have added meanwhile."""
+        """The state, under the seal of these keys, or of some that another process has added meanwhile."""
         try:
-            return check_seal(row, self.all_keys)
+            return read_state(session, self.all_keys)
         except VaultError:
             newer = Keyring.read(self.keys_path)
             if newer == self.all_keys or not newer.extends(self.all_keys):
                 raise
             self.all_keys = newer
-            return check_seal(row, newer)
+            return read_state(session, newer)
 
     def check_keys(self) -> None:
         """Refuse a key file that is gone, or has lost keys since this process read it."""

@@ -60,41 +60,29 @@ class State:
         return later
 
 
-def read_row(session: Session) -> VaultRow:
-    """Read the row of the state, which is not checked yet."""
+def read_state(session: Session, all_keys: Keyring) -> State:
+    """Read the state; refuse another version, other keys, and a row that does not match its seal."""
     rows = tables.read(session, VaultRow)
     if len(rows) != 1:
         raise changed_outside()
-    return rows[0]
-
-
-def check_seal(row: VaultRow, all_keys: Keyring) -> Keyring:
-    """Refuse another version, other keys, and a row that does not match its seal; return the keys in use."""
+    (row,) = rows
     check_identity(row.id, row.schema_version, all_keys)
     try:
         keyring = all_keys.at(row.signing_key)
         # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
         if seal_on(row[:-1], keyring) == bytes(row.seal):
-            return keyring
-    except (ValueError, TypeError):
+            return State(
+                vault=row.id,
+                configuration=Configuration.from_text(row.configuration),
+                frontier=Frontier(row.ledger_size, split(bytes.fromhex(row.frontier))),
+                commits=row.commits,
+                signing_key=row.signing_key,
+                check_sums=CheckSums.unmasked(row.check_sums, keyring, row.commits),
+                n_decisions=row.decisions,
+            )
+    except (ValueError, TypeError, LookupError, AttributeError):
         pass
     raise changed_outside()
-
-
-def state_of(row: VaultRow, keyring: Keyring) -> State:
-    """The state that a row means."""
-    try:
-        return State(
-            vault=row.id,
-            configuration=Configuration.from_text(row.configuration),
-            frontier=Frontier(row.ledger_size, split(bytes.fromhex(row.frontier))),
-            commits=row.commits,
-            signing_key=row.signing_key,
-            check_sums=CheckSums.unmasked(row.check_sums, keyring, row.commits),
-            n_decisions=row.decisions,
-        )
-    except (ValueError, TypeError, LookupError, AttributeError):
-        raise changed_outside() from None
 
 
 def seal_on(columns: Sequence[Any], keyring: Keyring) -> bytes:

@@ -40,6 +40,8 @@ class Transaction:
     """What is new, for the journal."""
     suppressed: list[SuppressedRow] = field(default_factory=list)
     people: list[PeopleRow] = field(default_factory=list)
+    last_proof: tuple[bytes, ...] | None = None
+    """That the entry which was appended last is in the ledger: so its certificate needs no other entry."""
 
     @property
     def keyring(self) -> Keyring:
@@ -88,6 +90,7 @@ class Transaction:
         envelope = entry.signed(keyring.signing_keys[-1])
         self.session.execute_together([tables.insert(entry_row(entry, envelope))])
         self.entries.append(envelope)
+        self.last_proof = tuple(reversed(state.frontier.hashes))
         self.state = state.changed(frontier=state.frontier.append(envelope.leaf))
         return entry
 
@@ -116,14 +119,14 @@ class Transaction:
 
         After any other error the whole transaction is rolled back anyway, and the database may have begun.
         """
-        state = self.state
+        state, last_proof = self.state, self.last_proof
         new: tuple[list[Any], ...] = self.entries, self.suppressed, self.people
         sizes = [len(each) for each in new]
         try:
             with tables.savepoint(self.session):
                 yield
         except ArmnesiaError:
-            self.state = state
+            self.state, self.last_proof = state, last_proof
             for each, size in zip(new, sizes, strict=True):
                 del each[size:]
             raise
