@@ -59,10 +59,10 @@ class Vault(VaultConnection):
         With `forgotten_from`, the journal of another vault with its keys beside it, whoever is forgotten
         there stays out of this vault, too.
         """
-        place = do.create.create_vault(
+        do.create.create_vault(
             url, configuration, keys, timeout=timeout, forgotten_from=forgotten_from, decisions=decisions
         )
-        return cls(*place)
+        return cls.connect(url, keys, timeout=timeout)
 
     @classmethod
     def open(

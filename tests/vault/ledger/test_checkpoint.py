@@ -3,7 +3,6 @@
 import base64
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.signatures import public_key
@@ -66,11 +65,6 @@ def test_the_text_ends_at_the_last_empty_line() -> None:
     assert [name for name, _ in note.signatures] == ["quasimodo.example/salvatore"]
     assert str(note) == WITH_EMPTY_LINE
     assert not note.is_signed_by("quasimodo.example/salvatore", public_key(SEED))
-
-
-def test_a_signature_is_that_of_the_library() -> None:
-    (signature,) = Note.signed("a\nb\n", NAME, SEED).signatures
-    assert signature[1][4:] == Ed25519PrivateKey.from_private_bytes(SEED).sign(b"a\nb\n")
 
 
 def test_unknown_signatures_are_passed_over_and_a_wrong_one_of_a_known_key_is_not() -> None:

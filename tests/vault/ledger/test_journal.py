@@ -236,22 +236,6 @@ def test_what_is_no_journal_is_refused(data: bytes, message: str, journal: Journ
             read()
 
 
-def test_a_backup_given_as_journal_is_recognised(tmp_path: Path) -> None:
-    (tmp_path / "backup").write_bytes(b"SQLite format 3\0" + bytes(100))
-    (tmp_path / "backup").chmod(0o600)
-    with pytest.raises(
-        VaultError, match="is an SQLite database: give the journal, which lies beside the keys"
-    ):
-        list(Journal(tmp_path / "backup").lines())
-
-
-def test_a_missing_journal_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        VaultError, match=r"is missing: .* armnesia restore --without-journal begins a new one"
-    ):
-        Journal(tmp_path / "keys.journal").last()
-
-
 def test_a_journal_is_not_made_twice(journal: Journal, database: MemoryDatabase) -> None:
     with pytest.raises(VaultError, match="exists already"):
         journal.create(database.line(1, 0))

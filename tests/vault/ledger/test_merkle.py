@@ -1,7 +1,6 @@
 """The tree of RFC 6962 against the RFC's own recursive definitions, and against published values."""
 
 import base64
-import random
 from hashlib import sha256
 
 import pytest
@@ -156,15 +155,6 @@ def test_another_place_size_or_bit_fails(data: st.DataObject) -> None:
     place, bit = divmod(bit, 8 * 32)
     every[place] = (int.from_bytes(every[place]) ^ (1 << bit)).to_bytes(32)
     assert not accepts(every[0], index, size, every[1:], root)
-
-
-def test_a_tree_of_all_powers_of_two_and_their_neighbours() -> None:
-    drawn = random.Random(6962)
-    for size in (2**power + more for power in range(1, 11) for more in (-1, 0, 1)):
-        leaves = [leaf_hash(b"%d" % number) for number in range(size)]
-        index = drawn.randrange(size)
-        proof = Tree(leaves).proof(index)
-        assert root_from_proof(leaves[index], index, size, proof) == Frontier.of(leaves).root
 
 
 def test_wrong_lengths_are_refused() -> None:

@@ -141,51 +141,12 @@ def test_a_file_that_is_there_is_refused_before_anything_is_copied(
     assert _names(tmp_path) == ["leads-nowhere", "monday.db"]
 
 
-@pytest.mark.parametrize("links", [True, False], ids=["with links", "without links"])
-def test_a_file_that_appears_meanwhile_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
-) -> None:
-    if not links:
-        _without_links(monkeypatch)
-    target = tmp_path / "monday.db"
-    with (
-        pytest.raises(VaultError, match="exists already; nothing was written"),
-        private_files.atomic_write(target),
-    ):
-        target.write_text("mine")
-    assert target.read_text() == "mine"
-    assert _names(tmp_path) == ["monday.db"]
-
-
-def test_a_disk_without_links_takes_backups_as_well(
-    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _without_links(monkeypatch)
-    with Vault.open(_url(filled)) as vault:
-        vault.back_up(tmp_path / "monday.db")
-    assert _names(tmp_path) == ["monday.db"]
-    assert _mode(tmp_path / "monday.db") == 0o600
-    assert _restored(tmp_path / "monday.db", filled)[-1]
-
-
 def test_a_name_that_was_taken_in_vain_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _without_links(monkeypatch)
     monkeypatch.setattr(Path, "replace", _failing(errno.EIO))
     with pytest.raises(VaultError, match="cannot be written: Input/output error"):
         private_files.write(tmp_path / "file", "text")
     assert _names(tmp_path) == []
-
-
-@pytest.mark.parametrize("replace", [True, False])
-def test_a_folder_is_no_name_for_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replace: bool
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
-    for name in (".", "..", "/", "folder"):
-        with pytest.raises(VaultError, match=r"exists already|cannot be written: "):
-            private_files.write(name, "text", replace=replace)
-    assert _names(tmp_path) == ["folder"]
 
 
 def _names(folder: Path) -> list[str]:

@@ -130,6 +130,11 @@ class Journal:
 
     path: Path
 
+    @classmethod
+    def beside(cls, keys: Path) -> "Journal":
+        """The journal of the vault with this file of keys."""
+        return cls(keys.with_name(keys.name + ".journal"))
+
     def create(self, first: Line) -> None:
         """Write the first line to a new file, for its owner only."""
         private_files.write(self.path, first.to_bytes().decode())

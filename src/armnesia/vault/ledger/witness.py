@@ -37,6 +37,11 @@ class Witness:
     path: Path
     _failed: float = field(default=float("-inf"), init=False)
 
+    @classmethod
+    def beside(cls, keys: Path) -> "Witness":
+        """The witness of the vault with this file of keys."""
+        return cls(keys.with_name(keys.name + ".witness"))
+
     @property
     def to(self) -> str | None:
         """The file or the URL; None if there is none."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.core.identifiers import UserType
@@ -15,20 +15,15 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.journal import Journal
 from armnesia.vault.ledger.witness import Witness
-from armnesia.vault.state.connection import journal_of, keys_path_of, records_of, witness_of
+from armnesia.vault.state.connection import keys_path_of
 from armnesia.vault.state.decision_table import declared_keys, empty_decisions, put_decisions
 from armnesia.vault.state.decisions import FIRST, decided
-from armnesia.vault.state.records import Records
 from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database
 from armnesia.vault.storage.opening import open_database
 from armnesia.vault.storage.schema import SuppressedRow
-
-Place: TypeAlias = tuple[Database, Keyring, Path, Journal, Records, Witness]
-"""What a connection to a vault is made of."""
 
 
 def create_vault(
@@ -39,7 +34,7 @@ def create_vault(
     timeout: float = 30.0,
     forgotten_from: str | Path | None = None,
     decisions: Iterable[Mapping[str, Any]] | None = None,
-) -> Place:
+) -> None:
     """Create a vault and its keys; a failure before its commit leaves no file behind.
 
     With `forgotten_from`, the journal of another vault, whoever is forgotten there stays out of this one.
@@ -71,7 +66,7 @@ def create_vault(
         forgotten = _Forgotten.read(Path(forgotten_from))
         configuration = forgotten.named_as_there(configuration)
         keyring, suppressed = forgotten.keyring.of_another_vault(vault), forgotten.rows
-    return _create(url, path, configuration, keyring, suppressed, declared, timeout=timeout)
+    _create(url, path, configuration, keyring, suppressed, declared, timeout=timeout)
 
 
 def _create(
@@ -83,11 +78,10 @@ def _create(
     declared: list[tuple[str, ...]],
     *,
     timeout: float,
-) -> Place:
+) -> None:
     """Create a vault with this suppression list and these decisions."""
-    journal = journal_of(path)
+    journal = Journal.beside(path)
     _refuse_existing(url, path, journal, timeout=timeout)
-    records = records_of(configuration.mode)
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undo:
         undo.callback(database.discard)
@@ -106,9 +100,9 @@ def _create(
             transaction.finish()
             journal.create(transaction.line)
             undo.callback(journal.path.unlink)
-        witness_of(path).name("")  # of a vault that was here before
+        Witness.beside(path).name("")  # of a vault that was here before
         undo.pop_all()  # from here on there is a vault, and it needs its keys
-    return database, keyring, path, journal, records, witness_of(path)
+    database.close()
 
 
 @dataclass(frozen=True)

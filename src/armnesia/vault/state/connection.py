@@ -53,11 +53,12 @@ class VaultConnection:
     all_keys: Keyring
     """Those of the keys' file: the state says which of them it uses."""
     keys_path: Path
-    journal: Journal
     records: Records
-    witness: Witness
     checked: bool = True
     """Whether a transaction refuses a state that is older than the journal, or was changed."""
+
+    def __post_init__(self) -> None:
+        self.journal, self.witness = Journal.beside(self.keys_path), Witness.beside(self.keys_path)
 
     @classmethod
     def connect(
@@ -86,7 +87,7 @@ class VaultConnection:
             keyring = Keyring.read(path)
             with database.reading() as session:
                 records = _records_in(session, keyring)
-            connection = cls(database, keyring, path, journal_of(path), records, witness_of(path), checked)
+            connection = cls(database, keyring, path, records, checked)
             if checked:
                 with connection.reading():
                     pass
@@ -204,16 +205,6 @@ def keys_path_of(url: str, keys: str | Path | None) -> Path:
         path = database_class(url).default_keys_path(url)
     path = Path(os.path.realpath(path)) if os.path.islink(path) else path
     return path.absolute()  # the process may change its working folder
-
-
-def journal_of(keys_path: Path) -> Journal:
-    """The journal lies beside the keys."""
-    return Journal(keys_path.with_name(keys_path.name + ".journal"))
-
-
-def witness_of(keys_path: Path) -> Witness:
-    """The file that names the witness lies beside the keys."""
-    return Witness(keys_path.with_name(keys_path.name + ".witness"))
 
 
 def _records_in(session: Session, keyring: Keyring) -> Records:
