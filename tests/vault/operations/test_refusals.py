@@ -3,7 +3,7 @@
 import resource
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.operations import ingest
 from armnesia.vault.state.decision_table import put_decisions, read_decisions
 from armnesia.vault.state.decisions import ArmSums, stacked
-from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import Place, fresh_place, postgres_url
 from tests.vault.raw_vaults import LOG, change, dumped, filled, values
 
@@ -166,16 +165,6 @@ def bigger_log(rows: int, **others: Any) -> dict[str, list[Any]]:
     return columns | others
 
 
-@pytest.mark.slow
-def test_a_bad_row_far_down_leaves_nothing(place: Place) -> None:
-    with filled(place) as vault:
-        before = dumped(vault)
-        log = bigger_log(50_010, reward=[0.5] * 50_009 + [1.5])
-        with pytest.raises(ArmnesiaError, match=r"1\.5"):
-            vault.ingest(log, user="who", id="id")
-        assert dumped(vault) == before
-
-
 def test_an_interrupted_ingest_leaves_nothing(place: Place) -> None:
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
@@ -239,19 +228,6 @@ def test_ids_of_any_letters(place: Place) -> None:
 
 
 @contextmanager
-def pages_for(vault: Vault, more: int) -> Iterator[None]:
-    """As many pages as the database has, and a few more."""
-    database = vault.database
-    assert isinstance(database, SqliteDatabase)
-    ((pages,),) = database._connection.execute("PRAGMA page_count").fetchall()
-    database._connection.execute(f"PRAGMA max_page_count = {pages + more}").fetchall()
-    try:
-        yield
-    finally:
-        database._connection.execute("PRAGMA max_page_count = 4294967294").fetchall()
-
-
-@contextmanager
 def files_up_to(size: int) -> Iterator[None]:
     """No file of this process may grow beyond so many bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -262,25 +238,6 @@ def files_up_to(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def bytes_for(vault: Vault, more: int) -> AbstractContextManager[None]:
-    return files_up_to(Path(vault.database.location).stat().st_size + more)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [pages_for, bytes_for])
-def test_a_full_disk_leaves_what_was_there(sqlite_place: Place, limit: Any) -> None:
-    with filled(sqlite_place) as vault:
-        vault.database.compact()
-        before = dumped(vault)
-        with limit(vault, 4), pytest.raises(VaultError, match="disk") as told:
-            vault.ingest(bigger_log(20_000), user="who", id="id")
-        assert "nothing was changed" in str(told.value)
-        assert dumped(vault) == before
-        assert vault.verify().holds
-        assert vault.ingest(bigger_log(20_000), user="who", id="id").added == 20_000
-
-
-@pytest.mark.slow
 def test_a_forget_on_a_full_disk_is_done_or_not_done(sqlite_place: Place) -> None:
     """However much room is left: refused as a whole, or done as a whole."""
     seen = set()

@@ -54,24 +54,12 @@ def test_a_new_database_holds_a_vault(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("noted")
-def test_the_command_line_opens_it(run: Any, tmp_path: Path) -> None:
-    url = f"noted://{tmp_path}/v"
-    Vault.create(url, Configuration(actions=("A", "B"))).close()
-    assert run("decide", "--url", url, "--json").json["action"] == "A"
-
-
-@pytest.mark.usefixtures("noted")
 def test_an_unknown_address_is_refused_with_the_registered_ones() -> None:
     accepted = "url must be sqlite:///FILE, postgresql://USER@HOST/DATABASE or noted://FILE; got 'mysql://db'"
     for url in ("mysql://db", "mysql//db"):
         with pytest.raises(InvalidInputError) as refusal:
             Vault.open(url)
         assert str(refusal.value) == accepted.replace("mysql://db", url)
-
-
-def test_sqlite_names_the_address_of_the_registry() -> None:
-    with pytest.raises(InvalidInputError, match=r"url must be sqlite:///FILE; got 'sqlite://v\.db'"):
-        Vault.open("sqlite://v.db")
 
 
 def test_the_help_names_every_database() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import VaultBusyError, VaultError
 from armnesia.vault import Configuration, Vault
 from armnesia.vault.storage import sqlite
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, filled, reader_of
+from tests.vault.raw_vaults import LOG, dumped, filled, reader_of
 
 MORE = LOG | {"id": ["s1", "s2", "s3", "s4", "s5", "s6"]}
 
@@ -86,7 +86,7 @@ def test_what_could_not_be_made_is_not_left_half_made(
 def test_nor_on_a_disk_without_room(tmp_path: Path) -> None:
     program = """if True:
         import resource, sys
-        from armnesia.core.errors import VaultError
+        from armnesia.core.errors import VaultBusyError, VaultError
         from armnesia.vault import Vault
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         try:
@@ -144,3 +144,23 @@ def test_a_stream_that_was_given_up_ends_with_its_transaction(sqlite_place: Plac
             load()
         vault.ingest(MORE, user="who", id="id")
     streams.clear()  # what is raised here, pytest makes an error
+
+
+def test_compact_keeps_every_row(sqlite_place: Place) -> None:
+    with filled(sqlite_place) as vault:
+        vault.forget(users=["ann"])
+        before = dumped(vault)
+        vault.compact()
+        assert dumped(vault)["record"] == before["record"]
+        assert vault.verify().holds
+
+
+def test_compact_waits_its_turn(sqlite_place: Place) -> None:
+    filled(sqlite_place).close()
+    with (
+        sqlite_place.open() as vault,
+        sqlite_place.open(timeout=0.1) as other,
+        vault.database.writing(),
+        pytest.raises(VaultBusyError, match="in use by another process"),
+    ):
+        other.database.compact()
