@@ -1,7 +1,7 @@
 """Whose records, or which records, a request names."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError, InvalidNameError
@@ -17,22 +17,15 @@ _TEXTS, _ITERABLES = (str, bytes), (list, tuple, Iterable)  # lists first: the c
 class ErasureTarget:
     """The people, or the single records, of one request.
 
-    >>> ErasureTarget.of(users=["u-2", "u-1", "u-2"]).to_dict()
-    {'users': ['u-1', 'u-2']}
+    >>> ErasureTarget.of(users=["u-2", "u-1", "u-2"])
+    ErasureTarget(kind='user', names=('u-1', 'u-2'))
     """
 
-    users: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()
-    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """All names of the request, of people or of records."""
-    row_column: str = field(init=False, repr=False, compare=False)
-    """The column of the table `record` by which the rows are found."""
+    kind: str
+    """What the names are of: "user" or "record"."""
+    names: tuple[str, ...]
     _keys: tuple[Keyring, list[bytes]] | None = field(default=None, init=False, repr=False, compare=False)
     """The row keys, and the keyring that they are made with: a cache."""
-
-    def __post_init__(self) -> None:
-        column = "owner" if self.users else "identity"
-        self.__dict__.update(names=self.users or self.records, row_column=column)
 
     @classmethod
     def of(cls, users: Iterable[Any] | None = None, records: Iterable[Any] | None = None) -> "ErasureTarget":
@@ -55,54 +48,41 @@ class ErasureTarget:
                     text,
                     "long",
                 )
-        return cls(users=texts) if users is not None else cls(records=texts)
+        return cls("user" if users is not None else "record", texts)
 
     def normalised(self, user_type: UserType | None) -> "ErasureTarget":
         """The request in the spelling of a vault whose people are named in this way; ids of records stay.
 
-        >>> ErasureTarget.of(users=["1.0", "01", " 2"]).normalised(UserType.INTEGER).users
+        >>> ErasureTarget.of(users=["1.0", "01", " 2"]).normalised(UserType.INTEGER).names
         ('1', '2')
         """
-        users = {normalised_request(user, user_type) for user in self.users}
-        if users == set(self.users):
+        if self.kind == "record":
             return self
-        if "" in users:
+        names = {normalised_request(user, user_type) for user in self.names}
+        if "" in names:
             raise empty_request_error()
-        return ErasureTarget(users=tuple(sorted(users)))
-
-    def to_dict(self) -> dict[str, list[str]]:
-        """The request as the commitment and the certificate spell it."""
-        return {"users": list(self.users)} if self.users else {"records": list(self.records)}
-
-    def one_by_one(self) -> list["ErasureTarget"]:
-        """The request of each person, or record, alone."""
-        if len(self.names) == 1:
-            return [self]
-        return [ErasureTarget(users=(user,)) for user in self.users] or [
-            ErasureTarget(records=(record,)) for record in self.records
-        ]
+        return replace(self, names=tuple(sorted(names)))
 
     def without(self, names: Collection[str]) -> "ErasureTarget":
         """The request of all others.
 
-        >>> ErasureTarget.of(users=["ann", "bob"]).without(["ann"]).users
+        >>> ErasureTarget.of(users=["ann", "bob"]).without(["ann"]).names
         ('bob',)
         """
-        if not names:
-            return self
-        users, records = (
-            tuple(each for each in some if each not in names) for some in (self.users, self.records)
-        )
-        return ErasureTarget(users=users, records=records)
+        return replace(self, names=tuple(each for each in self.names if each not in names))
 
-    def suppression_digests(self, keyring: Keyring) -> list[tuple[bytes, str]]:
-        """The digest and the kind of each name, as the suppression list holds them."""
-        return [(key, "user" if self.users else "record") for key in self.row_keys(keyring)]
+    @property
+    def row_column(self) -> str:
+        """The column of the table `record` by which the rows are found."""
+        return "owner" if self.kind == "user" else "identity"
 
     def row_keys(self, keyring: Keyring) -> list[bytes]:
-        """The value of `row_column` in the rows of each name."""
+        """The value of `row_column` in the rows of each name, by which the suppression list has it, too."""
         if self._keys is None or self._keys[0] is not keyring:
-            keys = keyring.owner_digests(self.users) or keyring.record_identities("id", self.records)
+            if self.kind == "user":
+                keys = keyring.owner_digests(self.names)
+            else:
+                keys = keyring.record_identities("id", self.names)
             object.__setattr__(self, "_keys", (keyring, keys))
             return keys
         return self._keys[1]

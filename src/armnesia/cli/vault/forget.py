@@ -283,7 +283,7 @@ def _how_to_get_it(done: Forgotten) -> str:
     """The command that prints the certificate, or writes that of each."""
     if len(done.names.names) > 1:
         return "armnesia certificate show, with the same names and --out-folder FOLDER, writes one for each"
-    option = "--user" if done.names.users else "--records"
+    option = "--user" if done.names.kind == "user" else "--records"
     return f"armnesia certificate show {option} {quote(done.names.names[0])}"
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,8 @@ def certificates_of_each(
     with connection.reading() as transaction:
         target = target.normalised(transaction.state.configuration.user_type)
         history, certificates = History.read(transaction, target), Certificates(transaction)
-        for one in target.one_by_one():
-            (name,) = one.names
-            number = history.entry(name)
+        for name in target.names:
+            number, one = history.entry(name), replace(target, names=(name,))
             yield name, None if number is None else certificates.of(number, one)
 
 

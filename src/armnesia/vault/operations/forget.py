@@ -14,9 +14,7 @@ from armnesia.vault.ledger.people import (
     CASE,
     DELETED,
     NOTHING,
-    RECORD,
     UNCOUNTED,
-    USER,
     Mention,
     People,
     refuse_named,
@@ -136,10 +134,9 @@ def _answer(
 def _store(transaction: Transaction, request: ForgetRequest, found: Found, outcome: RequestOutcome) -> int:
     """Store the outcome, the entry, its commitments and the suppression; return the entry's number."""
     keyring, number, target = transaction.keyring, transaction.state.frontier.size + 1, found.target
-    role = USER if target.users else RECORD
     held = UNCOUNTED if transaction.state.configuration.mode == "external" else DELETED
     missing = set(found.not_held)
-    mentions = [Mention(role, NOTHING if name in missing else held, name) for name in target.names]
+    mentions = [Mention(target.kind, NOTHING if name in missing else held, name) for name in target.names]
     said = {CASE: request.case, ACTOR: request.by}
     mentions += [Mention(which, "", text) for which, text in said.items() if text is not None]
     if request.case is not None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.ledger.people import READMITTED, RECORD, USER, Mention, People
+from armnesia.vault.ledger.people import READMITTED, Mention, People
 from armnesia.vault.results import Readmitted
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.suppression import History
@@ -26,8 +26,8 @@ def readmit(
         if missing:
             verb = "is" if missing == 1 else "are"
             raise VaultError(f"{missing} of the {len(target.names)} named {verb} not on the suppression list")
-        number, role = before.frontier.size + 1, USER if target.users else RECORD
-        people = People.of(keyring, number, [Mention(role, READMITTED, name) for name in target.names])
+        number = before.frontier.size + 1
+        people = People.of(keyring, number, [Mention(target.kind, READMITTED, name) for name in target.names])
         ends = sorted(set(history.suppressed.values()))
         entry = transaction.append("readmit", people=people.root, ends=ends)
         transaction.put(history.after_readmitting(number), history.rows.values())

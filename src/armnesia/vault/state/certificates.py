@@ -8,7 +8,7 @@ from armnesia.vault.ledger.certificate import Certificate, Logged, concerns
 from armnesia.vault.ledger.checkpoint import Proof
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Tree, split
-from armnesia.vault.ledger.people import RECORD, USER, Opening, People
+from armnesia.vault.ledger.people import Opening, People
 from armnesia.vault.state.connection import envelope_of, signed_checkpoint
 from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.transaction import Transaction
@@ -91,9 +91,8 @@ class Certificates:
         if self._last is None or self._last[0] != number:
             self._last = (number, *self._request(number))
         _, people, said = self._last
-        role = USER if target.users else RECORD
         try:
-            return people.opening(self._keyring, number, role, target.names[0]), *said
+            return people.opening(self._keyring, number, target.kind, target.names[0]), *said
         except InvalidInputError as error:
             raise VaultError(str(error)) from None
 

@@ -81,13 +81,14 @@ class ExternalRecords(Records):
                 " be told before armnesia ingest; nothing was changed"
             )
         counter = SourceCounter(transaction.session, transaction.keyring, state)
-        found = counter.find(sources, Chosen(target.users, target.records))
-        one_spelling = target.users and state.configuration.user_type is UserType.INTEGER
+        by_user = target.kind == "user"
+        found = counter.find(sources, Chosen(target.names) if by_user else Chosen((), target.names))
+        one_spelling = by_user and state.configuration.user_type is UserType.INTEGER
         missing = set(target.names) - found.names
         if exactly or one_spelling or not missing:
             return found
         likely = {spelling for name in missing for spelling in likely_spellings(name)} - {*target.names}
-        return counter.with_likely(found, Chosen(likely) if target.users else Chosen((), likely))
+        return counter.with_likely(found, Chosen(likely) if by_user else Chosen((), likely))
 
     def find(self, transaction: Transaction, target: ErasureTarget, lookup: Findings | None) -> DecisionSums:
         """What the rows at the sources add up to, in the decisions of the vault, for a preview."""
@@ -143,8 +144,7 @@ class ExternalRecords(Records):
         """What the lookup found."""
         if lookup is None:
             return set()
-        names = tuple(lookup.names)
-        held = ErasureTarget(users=names) if target.users else ErasureTarget(records=names)
+        held = replace(target, names=tuple(lookup.names))
         return set(held.row_keys(transaction.keyring)).intersection(keys)
 
     def some_without_user(self, session: Session, lookup: Findings | None) -> bool:

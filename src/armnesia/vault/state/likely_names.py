@@ -7,6 +7,7 @@ name without records are digested and looked up. If one has records, the request
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 from armnesia.core.errors import SimilarNameError, VaultError
 from armnesia.core.identifiers import UserType
@@ -60,18 +61,18 @@ def refuse_other_spellings(
     missing = [name for name, key in keys if key not in held]
     if not missing:
         return
-    if target.records and not held and not may_have_ids(transaction.session):
+    if target.kind == "record" and not held and not may_have_ids(transaction.session):
         raise VaultError(
             "no row of this vault has an id, because its sources were ingested without an id column"
             " (--id-column): rows can be forgotten by their user only; if a later source brings these ids,"
             " add exactly=True (--exactly); nothing was changed"
         )
-    if target.users and transaction.state.configuration.user_type is not UserType.TEXT:
+    if target.kind == "user" and transaction.state.configuration.user_type is not UserType.TEXT:
         return  # all spellings of an integer are one name
     asked = {spelling: name for name in missing for spelling in likely_spellings(name)}
     own = set(target.names)
     others = tuple(spelling for spelling in asked if spelling not in own)
-    other = ErasureTarget(users=others) if target.users else ErasureTarget(records=others)
+    other = replace(target, names=others)
     found = holds(other.row_keys(transaction.keyring)) if others else set()
     similar: dict[str, tuple[str, ...]] = {}
     for spelling, key in zip(others, other.row_keys(transaction.keyring), strict=True):
@@ -82,9 +83,8 @@ def refuse_other_spellings(
 
 
 def _refusal(target: ErasureTarget, similar: dict[str, tuple[str, ...]]) -> str:
-    kind = "user" if target.users else "record"
     shown = [
-        f"{' and '.join(map(repr, spellings[:_SHOWN]))}, which may be {kind} {name!r}"
+        f"{' and '.join(map(repr, spellings[:_SHOWN]))}, which may be {target.kind} {name!r}"
         for name, spellings in list(similar.items())[:_SHOWN]
     ]
     more = f", and of {len(similar) - _SHOWN} more" if len(similar) > _SHOWN else ""

@@ -89,9 +89,7 @@ class Records:
         sums = self.find(transaction, target, lookup)
         keys = target.row_keys(transaction.keyring)
         rows = tables.delete(transaction.session, RecordRow, **{target.row_column: keys})
-        return DeletedRecords(
-            sums, rows, {bytes((row.owner if target.users else row.identity) or b"") for row in rows}
-        )
+        return DeletedRecords(sums, rows, {bytes(getattr(row, target.row_column) or b"") for row in rows})
 
     def names_held(
         self, transaction: Transaction, target: ErasureTarget, lookup: "Findings | None"

@@ -79,7 +79,7 @@ class Found:
     target: ErasureTarget
     """The others."""
     history: History
-    """Of the others."""
+    """What the suppression list says of the others."""
     rows: DeletedRecords
     not_held: tuple[str, ...] = ()
     """Who of the others has no rows."""
@@ -125,7 +125,7 @@ def find(
         refuse_other_spellings(transaction, target, rows.held, holds)
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in rows.held)
-    people_not_held = bool(target.users and not_held)
+    people_not_held = bool(target.kind == "user" and not_held)
     return Found(
         named,
         entries,

@@ -30,27 +30,28 @@ Suppressed = Mapping[str, set[bytes]]
 class History:
     """What the list says of the names of a request."""
 
+    target: ErasureTarget
     rows: Mapping[bytes, SuppressedRow]
-    digests: Mapping[str, tuple[bytes, str]]
-    """The digest and the kind of each name."""
+    digests: Mapping[str, bytes]
+    """The digest of each name."""
 
     @classmethod
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "History":
         """Look names up that are spelled as the vault does."""
-        digests = target.suppression_digests(transaction.keyring)
-        asked = [digest for digest, _ in digests]
-        found = tables.read(transaction.session, SuppressedRow, digest=asked)
-        return cls({bytes(row.digest): row for row in found}, dict(zip(target.names, digests, strict=True)))
+        digests = target.row_keys(transaction.keyring)
+        found = tables.read(transaction.session, SuppressedRow, digest=digests)
+        rows = {bytes(row.digest): row for row in found}
+        return cls(target, rows, dict(zip(target.names, digests, strict=True)))
 
     def entry(self, name: str) -> int | None:
         """The entry by which a name was forgotten last, also if it was readmitted since; None if by none."""
-        row = self.rows.get(self.digests[name][0])
+        row = self.rows.get(self.digests[name])
         return None if row is None or row.since == _INHERITED else row.since
 
     @property
     def suppressed(self) -> dict[str, int]:
         """Who is on the list and not readmitted, and since which entry."""
-        rows = {name: self.rows.get(digest) for name, (digest, _) in self.digests.items()}
+        rows = {name: self.rows.get(digest) for name, digest in self.digests.items()}
         return {name: row.since for name, row in rows.items() if row is not None and row.readmitted is None}
 
     @property
@@ -61,12 +62,12 @@ class History:
     def without(self, names: Collection[str]) -> "History":
         """What the list says of the other names."""
         digests = {name: own for name, own in self.digests.items() if name not in names}
-        kept = {digest for digest, _ in digests.values()}
-        return History({digest: row for digest, row in self.rows.items() if digest in kept}, digests)
+        rows = {digest: self.rows[digest] for digest in digests.values() if digest in self.rows}
+        return History(self.target.without(names), rows, digests)
 
     def after_forgetting(self, number: int) -> list[SuppressedRow]:
         """The rows after an entry that forgets all the names."""
-        return [SuppressedRow(digest, kind, number, None) for digest, kind in self.digests.values()]
+        return [SuppressedRow(own, self.target.kind, number, None) for own in self.digests.values()]
 
     def after_readmitting(self, number: int) -> list[SuppressedRow]:
         """The rows after an entry that readmits all the names."""
