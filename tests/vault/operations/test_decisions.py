@@ -129,7 +129,6 @@ def test_a_vault_without_keys_is_named_by_none(place: Place) -> None:
         with pytest.raises(InvalidInputError, match="the vault has one decision, without key columns"):
             vault.decide(where={"country": "DE"})
         assert "decisions" not in vault.status().to_dict()
-        assert "by" not in vault.configuration.to_dict()
         assert vault.decisions().to_dict()["decisions"] == [{"key": {}, "action": "A", "by": "default"}]
 
 
