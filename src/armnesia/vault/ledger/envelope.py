@@ -13,7 +13,7 @@ True
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys import signatures
@@ -33,7 +33,7 @@ class Envelope:
     """Each behind the hint which key made it; "" for none."""
 
     @classmethod
-    def signed(cls, payload: bytes, seed: bytes, payload_type: str = STATEMENT) -> "Envelope":
+    def signed(cls, payload: bytes, seed: bytes, payload_type: str = STATEMENT) -> Self:
         """Sign bytes with an Ed25519 key, given by its secret seed."""
         signature = signatures.sign(pre_authentication_encoding(payload_type, payload), seed)
         return cls(payload, payload_type, ((keyid_of(signatures.public_key(seed)), signature),))
@@ -62,7 +62,7 @@ class Envelope:
         }
 
     @classmethod
-    def from_dict(cls, document: Any) -> "Envelope":
+    def from_dict(cls, document: Any) -> Self:
         """Read an envelope; fields that DSSE does not have are passed over, as it asks.
 
         >>> Envelope.from_dict({"payload": "e30="})

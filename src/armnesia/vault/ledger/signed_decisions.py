@@ -12,10 +12,8 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.canonical_json import canonical, read_object, utc_now
@@ -32,16 +30,13 @@ MAY_HAVE_CHANGED = (
 )
 
 
-@dataclass(frozen=True)
-class SignedDecisions:
+class SignedDecisions(Envelope):
     """What every decision of a vault served at a head of its ledger, signed."""
-
-    envelope: Envelope
 
     @classmethod
     def issue(
         cls, keyring: Keyring, head: Checkpoint, by: Sequence[str], decisions: Sequence[Mapping[str, Any]]
-    ) -> "SignedDecisions":
+    ) -> Self:
         """Sign the served arms, each with the key of its decision, at a head of the ledger."""
         served = [dict(each) for each in decisions]
         statement = {
@@ -53,30 +48,25 @@ class SignedDecisions:
                 **{"by": list(by), "decisions": served},
             },
         }
-        return cls(Envelope.signed(canonical(statement).encode(), keyring.signing_keys[-1]))
+        return cls.signed(canonical(statement).encode(), keyring.signing_keys[-1])
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> "SignedDecisions":
+    def from_dict(cls, document: Any) -> Self:
         """Read an envelope of served arms; refuse another one."""
-        signed = cls(Envelope.from_dict(document))
-        statement = read_object(signed.envelope.payload, "the statement")
-        if statement.get("predicateType") != PREDICATE_TYPE:
+        signed = super().from_dict(document)
+        if read_object(signed.payload, "the statement").get("predicateType") != PREDICATE_TYPE:
             raise InvalidInputError(f"a table of served arms must be of the type {PREDICATE_TYPE}")
         return signed
 
-    def to_dict(self) -> dict[str, Any]:
-        """The envelope."""
-        return self.envelope.to_dict()
-
-    @cached_property
+    @property
     def body(self) -> Mapping[str, Any]:
         """The vault, the head, when it was issued, the key columns and the decisions."""
-        predicate: Mapping[str, Any] = json.loads(self.envelope.payload)["predicate"]
+        predicate: Mapping[str, Any] = json.loads(self.payload)["predicate"]
         return predicate
 
     def verify(self, keys: str | Iterable[str] | PublicKeys) -> list[str]:
         """What is wrong with it, a sentence each; `keys` as for a certificate."""
-        if any(self.envelope.is_signed_by(key) for key in trusted_keys(keys)):
+        if any(self.is_signed_by(key) for key in trusted_keys(keys)):
             return []
         return ["the served arms are not signed by a key that was given"]
 

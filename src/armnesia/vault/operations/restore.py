@@ -23,6 +23,7 @@ from armnesia.vault.results import Restored
 from armnesia.vault.state.check_sums import compute_check_sums
 from armnesia.vault.state.connection import VaultConnection, line_after, plain_value
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision, decided
+from armnesia.vault.state.records import RecordScan
 from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.sources import move_sources
@@ -32,7 +33,7 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import DecisionRow, EntryRow, PeopleRow, SuppressedRow, TokenRow
 
-_TABLES = ("record", "source", "decision", "subject_request", "token")
+_TABLES = {"record", "source", "decision", "subject_request", "token"}
 """The tables that the journal does not have."""
 
 
@@ -54,12 +55,7 @@ def restore(
     with suppress(VaultError), replace(connection, checked=True).reading():
         pass  # the journal catches up, if the vault is ahead of it
     source = connection.journal if journal is None else Journal(Path(journal))
-    known = Replayed.of_journal(source.lines(), connection.all_keys.vault)
-    refuse_first(known.problems, "the journal cannot be used: {}; nothing was changed")
-    refuse_first(known.key_problems(connection.all_keys), "{}; nothing was changed")
-    last, counter = source.last(), RowCounter(progress)
-    if (ahead := connection.witness.ahead_of(last.size, connection.witness.told)) is not None:
-        raise VaultError(f"{ahead}; nothing was changed")
+    known, counter = _known(connection, source), RowCounter(progress)
     with connection.database.writing() as session:
         if as_it_is:
             tables.rebuild_indexes(session)
@@ -67,37 +63,22 @@ def restore(
         with suppress(VaultError):  # it does not match its seal
             before = connection.read_state(session)
         n_own = _refuse_other_ledger(session, known, before)
-        keyring = connection.all_keys.at(len(known.keys))
-        try:
-            scan = connection.records.scan(session, keyring, _suppressed_since(known, n_own), counter=counter)
-        except TypeError:
-            raise VaultError(
-                "the rows have values that armnesia does not write: restore another backup"
-            ) from None
-        changed = set(_TABLES) if before is None else scan.check_sums.differing(before.check_sums)
-        if not as_it_is and changed.intersection(_TABLES):
+        scan = _scan(session, connection, known, n_own, counter)
+        changed = scan.check_sums.differing(before.check_sums) & _TABLES if before is not None else _TABLES
+        if changed and not as_it_is:
             raise VaultError(
                 "the rows or the state of this vault were changed by something other than armnesia: restore"
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
-        intact = not changed.intersection(_TABLES)
         if "token" in changed:
             tables.replace_all(session, TokenRow)  # nobody knows which of them are good
         lost = _bring_forward(session, source, known, n_own)
-        facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": intact}
+        facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": not changed}
         facts |= move_sources(session, known.configuration, moved, without, known.dropped)
-        decisions = _decisions(session, before, known, counted=intact)
+        decisions = _decisions(session, before, known, counted=not changed)
         tables.replace_all(session, DecisionRow, [each.row for each in decisions])
-        lists = compute_check_sums(session, keyring, records=False)
-        state = State(
-            vault=keyring.vault,
-            configuration=known.configuration,
-            frontier=Frontier.of(known.leaves),
-            commits=max(last.commit, 0 if before is None else before.commits),
-            signing_key=len(known.keys),
-            check_sums=lists._replace(record=scan.check_sums.record),
-            n_decisions=len(decisions),
-        )
+        commits = max(known.commit, 0 if before is None else before.commits)
+        state = _state(session, connection, known, scan, commits=commits, n_decisions=len(decisions))
         transaction = Transaction(session, connection.all_keys, state)
         transaction.append("restored", **facts)
         connection.records.recount(transaction, scan, decisions, counter)
@@ -110,8 +91,53 @@ def restore(
         head=transaction.state.head,
         corrections_lost=lost,
         rows_deleted=len(scan.forgotten),
-        as_it_was=intact,
+        as_it_was=not changed,
         recounted=not connection.records.holds_rows,
+    )
+
+
+def _known(connection: VaultConnection, source: Journal) -> Replayed:
+    """What a journal comes to; refuse one that is damaged, of other keys, or older than the witness."""
+    known = Replayed.of_journal(source.lines(), connection.all_keys.vault)
+    refuse_first(known.problems, "the journal cannot be used: {}; nothing was changed")
+    refuse_first(known.key_problems(connection.all_keys), "{}; nothing was changed")
+    if (ahead := connection.witness.ahead_of(len(known.leaves), connection.witness.told)) is not None:
+        raise VaultError(f"{ahead}; nothing was changed")
+    return known
+
+
+def _scan(
+    session: Session, connection: VaultConnection, known: Replayed, n_own: int, counter: RowCounter
+) -> RecordScan:
+    """Read all tables of the copy."""
+    suppressed = _suppressed_since(known, n_own)
+    try:
+        return connection.records.scan(session, connection.all_keys, suppressed, counter=counter)
+    except TypeError:
+        raise VaultError(
+            "the rows have values that armnesia does not write: restore another backup"
+        ) from None
+
+
+def _state(
+    session: Session,
+    connection: VaultConnection,
+    known: Replayed,
+    scan: RecordScan,
+    *,
+    commits: int,
+    n_decisions: int,
+) -> State:
+    """The state as the journal has it, with the tables as they are now; the records are still the copy's."""
+    lists = compute_check_sums(session, connection.all_keys, records=False)
+    return State(
+        vault=connection.all_keys.vault,
+        configuration=known.configuration,
+        frontier=Frontier.of(known.leaves),
+        commits=commits,
+        signing_key=len(known.keys),
+        check_sums=lists._replace(record=scan.check_sums.record),
+        n_decisions=n_decisions,
     )
 
 

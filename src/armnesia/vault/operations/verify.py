@@ -8,7 +8,6 @@ from armnesia.core.errors import ArmnesiaError, DamagedDatabaseError, VaultError
 from armnesia.core.progress import Progress, RowCounter
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope, keyid_of
-from armnesia.vault.ledger.journal import Line
 from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.operations.ledger import check_ledger
 from armnesia.vault.results import Verification
@@ -113,35 +112,29 @@ def _is_stored_as_written(row: EntryRow, entry: Entry, envelope: Envelope) -> bo
     return tuple(map(plain_value, row)) == entry_row(entry, replace(envelope, signatures=signed))
 
 
-def _journal(connection: VaultConnection) -> tuple[Line, Replayed] | ArmnesiaError:
-    """The last line of the journal, and what its lines come to; or why it cannot be read."""
+def _journal(connection: VaultConnection) -> Replayed | ArmnesiaError:
+    """What the lines of the journal come to; or why it cannot be read."""
     try:
-        last = connection.journal.last()
-        lines = (line for line in connection.journal.lines() if line.commit <= last.commit)
-        return last, Replayed.of_journal(lines, connection.all_keys.vault)
+        return Replayed.of_journal(connection.journal.lines(), connection.all_keys.vault)
     except ArmnesiaError as error:
         return error
 
 
 def _journal_problems(
-    session: Session,
-    replayed: Replayed,
-    journal: tuple[Line, Replayed] | ArmnesiaError,
-    state: State | None,
+    session: Session, replayed: Replayed, kept: Replayed | ArmnesiaError, state: State | None
 ) -> Iterator[str]:
     """Where the database is not the one of the journal beside the keys."""
-    if isinstance(journal, ArmnesiaError):
-        yield f"journal: {journal}"
+    if isinstance(kept, ArmnesiaError):
+        yield f"journal: {kept}"
         return
-    last, kept = journal
     yield from (f"journal: {problem}" for problem in kept.problems)
     own = {tuple(map(plain_value, row)) for row in tables.stream(session, SuppressedRow)}
-    if state is not None and state.commits == last.commit and own != {*kept.suppressed.values()}:
+    if state is not None and state.commits == kept.commit and own != {*kept.suppressed.values()}:
         yield "journal: whoever is suppressed there is not who is suppressed in the vault"
-    if state is not None and state.commits < last.commit:
-        yield f"journal: {older_than(last)}"
-    elif Tree(replayed.leaves[: last.size]).root != last.root:
-        yield f"journal: {forked_from(last)}"
+    if state is not None and state.commits < kept.commit:
+        yield f"journal: {older_than(kept.commit)}"
+    elif replayed.leaves[: len(kept.leaves)] != kept.leaves:
+        yield f"journal: {forked_from(len(kept.leaves))}"
 
 
 def _contradictions(state: State, replayed: Replayed) -> Iterator[str]:

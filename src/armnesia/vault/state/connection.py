@@ -134,10 +134,10 @@ class VaultConnection:
         state = self.read_state(session)
         if self.checked and last.commit != state.commits:
             if state.commits < last.commit:
-                raise older_than(last)
+                raise older_than(last.commit)
             self.journal.catch_up(state.commits, partial(line_after, session, state))
         elif self.checked and state.head.root != last.root:
-            raise forked_from(last)
+            raise forked_from(last.size)
         return state
 
     def read_state(self, session: Session) -> State:
@@ -162,7 +162,7 @@ class VaultConnection:
 def line_after(session: Session, state: State, last: Line) -> Line:
     """All that the database has beyond a line, by its tables."""
     if Tree(tables.read_leaves(session, last.size)).root != last.root:
-        raise forked_from(last)
+        raise forked_from(last.size)
     entries = tuple(envelope_of(row.envelope) for row in tables.stream(session, EntryRow, after=last.size))
     suppressed = (
         SuppressedRow(*map(plain_value, row)) for row in tables.suppressed_since(session, last.size)
@@ -232,17 +232,17 @@ def records_of(mode: str) -> Records:
     return ExternalRecords()
 
 
-def older_than(last: Line) -> VaultError:
+def older_than(commit: int) -> VaultError:
     """The database has not what the journal has."""
     return VaultError(
-        f"the vault is older than its journal, which has commit {last.commit}: an older copy was put back,"
+        f"the vault is older than its journal, which has commit {commit}: an older copy was put back,"
         " and people forgotten since may be in it; run armnesia restore"
     )
 
 
-def forked_from(last: Line) -> VaultError:
+def forked_from(size: int) -> VaultError:
     """The database has other entries than the journal."""
     return VaultError(
-        f"the ledger of the vault is not that of its journal (up to entry {last.size}): one of them is of"
+        f"the ledger of the vault is not that of its journal (up to entry {size}): one of them is of"
         " another copy of the vault; run armnesia verify"
     )

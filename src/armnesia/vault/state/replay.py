@@ -13,7 +13,7 @@ from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Line
 from armnesia.vault.ledger.merkle import Tree, split
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision
-from armnesia.vault.storage.database import Row
+from armnesia.vault.storage.schema import SuppressedRow
 
 
 @dataclass
@@ -21,6 +21,8 @@ class Replayed:
     """What the entries so far imply."""
 
     leaves: list[bytes] = field(default_factory=list)
+    commit: int = 0
+    """The last commit, of a journal."""
     configuration: Configuration = field(default_factory=lambda: Configuration(actions=None))
     keys: list[str] = field(default_factory=list)
     """The public keys, in their order."""
@@ -28,7 +30,7 @@ class Replayed:
     """The check value of the digest key."""
     deleted: dict[tuple[str, ...], tuple[int, ...]] = field(default_factory=dict)
     """By the key of a decision, how many records of each arm were deleted, as far as the level says it."""
-    suppressed: dict[bytes, Row] = field(default_factory=dict)
+    suppressed: dict[bytes, SuppressedRow] = field(default_factory=dict)
     """The suppression list, from a journal."""
     revoked: dict[int, int] = field(default_factory=dict)
     """The numbers of the tokens that were revoked, by the entry."""
@@ -67,7 +69,8 @@ class Replayed:
                     f"it lacks the people of entry {entry.number}: it is an export for auditors, or was"
                     " changed: give the journal that lies beside the keys"
                 )
-        self.suppressed |= {row[0]: row for row in line.suppressed}
+        self.suppressed |= {row.digest: row for row in line.suppressed}
+        self.commit = line.commit
 
     def add(self, envelope: Envelope, vault: str) -> Entry | None:
         """Replay the next entry; None if it is none."""
