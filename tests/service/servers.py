@@ -29,7 +29,8 @@ PEOPLE = ("ann-marie.keller@example.org", "bob.ñandú@example.org", "cem-4711",
 SETTINGS = Settings(token_seconds=1e-6, verify_hours=0)
 NO_AUTHORITY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of services without TLS: by default each of them would load all authorities, for 12 ms."""
-CONFIGURATION = Configuration(actions=("A", "B"), user_type=UserType.TEXT)
+COLUMNS = {role: role for role in ("action", "reward", "user", "id")}
+CONFIGURATION = Configuration(actions=("A", "B"), user_type=UserType.TEXT, columns=COLUMNS)
 
 
 def log_of(people: tuple[str, ...] = PEOPLE, rows: int = 4) -> dict[str, list[Any]]:

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 from armnesia.service import answer_types
 from armnesia.vault import Configuration, UserType
 from tests.databases import Place
-from tests.service.servers import CONFIGURATION, PEOPLE, Served, serving
+from tests.service.servers import COLUMNS, CONFIGURATION, PEOPLE, Served, serving
 
-BY_PAGE = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT)
+BY_PAGE = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT, columns=COLUMNS)
 
 
 @pytest.fixture(params=["one", "many"])

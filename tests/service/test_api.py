@@ -14,11 +14,11 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.schema import DecisionRow
 from tests.databases import Place
 from tests.service.pages.clients import at_the_page
-from tests.service.servers import PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
+from tests.service.servers import COLUMNS, PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
 from tests.vault.operations.test_forget_many import write_csv
 from tests.vault.raw_vaults import change
 
-MANY = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT)
+MANY = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT, columns=COLUMNS)
 
 
 def test_a_person_is_forgotten_with_a_certificate(served_anywhere: Served) -> None:
@@ -247,7 +247,9 @@ def row(number: int, **other: Any) -> dict[str, Any]:
 
 
 def test_a_reader_finds_one_segment_of_a_key_with_edges(sqlite_place: Place) -> None:
-    by_rounds = Configuration(actions=("A", "B"), by=("rounds:10,50,200",), user_type=UserType.TEXT)
+    by_rounds = Configuration(
+        actions=("A", "B"), by=("rounds:10,50,200",), user_type=UserType.TEXT, columns=COLUMNS
+    )
     log = {**log_of(), "rounds": [5, 25, 60, 500] * len(PEOPLE)}
     with serving(sqlite_place, by_rounds, log=log) as served, served.http("reader") as http:
 
@@ -393,7 +395,7 @@ def test_a_body_of_another_type_is_told_which_is_taken(served: Served) -> None:
 
 def test_records_of_an_external_vault_stay_at_their_sources(sqlite_place: Place) -> None:
     path = write_csv(sqlite_place.path.parent / "log.csv", log_of())
-    external = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT)
+    external = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT, columns=COLUMNS)
     with sqlite_place.create(external) as vault:
         vault.ingest(path, user="user", id="id")
         token = vault.create_token("operator").text

@@ -13,7 +13,7 @@ from hypothesis.stateful import precondition, rule
 from armnesia.core.errors import ArmnesiaError, OutdatedSourceError, VaultError
 from armnesia.vault import Ingested, Vault
 from tests.vault.machine import VaultMachine, records, user_requests
-from tests.vault.plain_vault import Record, Request, has_ids, write_csv
+from tests.vault.plain_vault import Record, Request, write_csv
 
 _TICKS = count(1)
 
@@ -49,25 +49,16 @@ class ExternalMachine(VaultMachine):
     @rule(batch=records(), data=st.data())
     def ingest(self, batch: list[Record], data: st.DataObject | bool) -> None:
         """Write one more file into a new folder, or into one with the same columns, and count it."""
-        same = [folder for folder, files in self.logs.items() if self._has_ids(files) == has_ids(batch)]
-        new = f"log-{len(self.logs)}"
-        folder = new
+        folder = new = f"log-{len(self.logs)}"
         if not isinstance(data, bool):
-            folder = data.draw(st.sampled_from([new, *same]), label="folder")
-        self._write(folder, f"{len(self.logs.get(folder, ())):03}-{next(_TICKS)}.csv", batch)
+            folder = data.draw(st.sampled_from([new, *self.logs]), label="folder")
+        self._write(folder, f"{len(self.logs.get(folder, ())):03}-{next(_TICKS)}.csv", self.fitted(batch))
         self._count(folder)
-
-    @staticmethod
-    def _has_ids(files: dict[str, File]) -> bool:
-        return any(has_ids(file.rows) for file in files.values())
 
     def _take_in_folder(self, folder: str, **options: Any) -> Ingested:
         with warnings.catch_warnings():  # rows without ids may be those that were forgotten by theirs
             warnings.filterwarnings("ignore", message="single records were forgotten here")
-            ids = "id" if self._has_ids(self.logs[folder]) else None
-            return self.vault.ingest(
-                str(self.folder / folder / "*.csv"), user="user", id=ids, other_ids=True, **options
-            )
+            return self.vault.ingest(str(self.folder / folder / "*.csv"), **options)
 
     def _count(self, folder: str) -> None:
         """Ingest a folder, in the vault and in the model."""
@@ -132,10 +123,8 @@ class ExternalMachine(VaultMachine):
             for other in [other for other in files if other != name]:
                 (self.folder / folder / other).unlink()
                 del files[other]
-        elif has_ids(batch) != self._has_ids(files):
-            return
         else:
-            rows = batch
+            rows = self.fitted(batch)
         self._write(folder, name, rows)
         if self.counted[folder] is not None:
             assert self.vault.verify().problems != ()
@@ -156,11 +145,11 @@ class ExternalMachine(VaultMachine):
     @rule(batch=records(), wrong=st.sampled_from([{"action": "Z"}, {"quarters": 5}]))
     def ingest_what_is_wrong(self, batch: list[Record], wrong: dict[str, Any]) -> None:
         """Rows of forgotten people are not looked at: the wrong one is nobody's."""
-        path = self.folder / "wrong.csv"
-        id_ = "record-wrong" if has_ids(batch) else None
+        path, batch = self.folder / "wrong.csv", self.fitted(batch)
+        id_ = "record-wrong" if self.ids else None
         write_csv(Path(path), [*batch, batch[0]._replace(user=None, id=id_, **wrong)])
         with pytest.raises(ArmnesiaError):
-            self._take_in(str(path), batch)
+            self._take_in(str(path))
 
     def _forget(self, request: Request) -> None:
         kind, names = request

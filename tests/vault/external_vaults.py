@@ -1,6 +1,7 @@
 """External vaults over logs of the promise tests: what is counted, erased, and due."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from armnesia.vault import Configuration, Forgotten, Ingested, SourceErasures, UserType, Vault
@@ -10,11 +11,9 @@ from tests.promises.driver import Row
 from tests.promises.lakes import Lake
 from tests.vault.raw_vaults import arms, values
 
-READING = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT)
-PERMITTED = Configuration(
-    actions=("A", "B"), mode="external", user_type=UserType.TEXT, may_erase_at_source=True
-)
 NAMED: dict[str, Any] = {"action": "arm", "reward": "reward", "user": "person", "id": "event"}
+READING = Configuration(actions=("A", "B"), mode="external", user_type=UserType.TEXT, columns=NAMED)
+PERMITTED = replace(READING, may_erase_at_source=True)
 
 
 def ingest(vault: Vault, lake: Lake, **options: Any) -> Ingested:

@@ -21,9 +21,10 @@ from tests.vault.plain_vault import (
     PlainVault,
     Record,
     columns_of,
-    has_ids,
     observed,
     statistics_of,
+    vault_columns,
+    without_ids,
     write_csv,
 )
 
@@ -63,12 +64,14 @@ class KeyedMachine(RuleBasedStateMachine):
         assert self.vault is not None
         return self.vault
 
-    @initialize(answer=st.sampled_from(ANSWERS))
-    def create(self, answer: dict[str, Any]) -> None:
+    @initialize(answer=st.sampled_from(ANSWERS), ids=st.booleans())
+    def create(self, answer: dict[str, Any], ids: bool) -> None:
+        self.ids = ids
         self.place = fresh_place(self.database, self.folder)
         configuration = Configuration(
             actions=ACTIONS,
             user_type=UserType.TEXT,
+            columns=vault_columns(ids=ids),
             by=("page",),
             mode=self.mode,
             confidence=CONFIDENCE,
@@ -84,30 +87,30 @@ class KeyedMachine(RuleBasedStateMachine):
 
     @rule(batch=records())
     def ingest(self, batch: list[Record]) -> None:
+        batch = batch if self.ids else without_ids(batch)
         source: Any = columns_of(batch)
         if not self._has_arms(batch):
             return
-        ids = "id" if has_ids(batch) else None
         if self.mode == "external":
-            self._count(batch, ids)
+            self._count(batch)
             return
         if self.model.contradicts(batch):
             with pytest.raises(VaultError, match="an id that the vault holds with another action"):
-                self._vault.ingest(source, user="user", id=ids, other_ids=True)
+                self._vault.ingest(source)
             return
         before = self._all_statistics()
-        done = self._vault.ingest(source, user="user", id=ids, other_ids=True)
+        done = self._vault.ingest(source)
         assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch)
         self._decide_where_changed(before)
 
-    def _count(self, batch: list[Record], ids: str | None) -> None:
-        """Ingest one more file of a folder, of which there are one with ids and one without."""
-        folder = self.folder / f"{self.place.keys.name}-{ids}"
+    def _count(self, batch: list[Record]) -> None:
+        """Ingest one more file of a folder."""
+        folder = self.folder / f"{self.place.keys.name}-log"
         folder.mkdir(exist_ok=True)
         file = folder / f"{len(list(folder.iterdir()))}.csv"
         write_csv(file, batch)
         before = self._all_statistics()
-        done = self._vault.ingest(str(folder / "*.csv"), user="user", id=ids, other_ids=True)
+        done = self._vault.ingest(str(folder / "*.csv"))
         assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch, str(file))
         assert done.recounted_because is None
         self._decide_where_changed(before)

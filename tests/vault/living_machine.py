@@ -8,7 +8,7 @@ from hypothesis.stateful import initialize, precondition, rule
 from armnesia.vault import Vault
 from tests.vault.keyed_machine import ANSWERS, KeyedMachine
 from tests.vault.machine import corrections, records, user_requests
-from tests.vault.plain_vault import PlainVault, Record, columns_of, has_ids
+from tests.vault.plain_vault import PlainVault, Record, columns_of
 from tests.vault.raw_vaults import Snapshot
 
 
@@ -20,9 +20,9 @@ class LivingMachine(KeyedMachine):
         self.replaced = self.replaced_before = 0
         self.backup: tuple[Snapshot, PlainVault, dict[str, str], dict[str, tuple[str, ...]]] | None = None
 
-    @initialize(answer=st.sampled_from(ANSWERS), first=records())
-    def create(self, answer: dict[str, Any], first: list[Record]) -> None:
-        super().create(answer)
+    @initialize(answer=st.sampled_from(ANSWERS), ids=st.booleans(), first=records())
+    def create(self, answer: dict[str, Any], ids: bool, first: list[Record]) -> None:
+        super().create(answer, ids)
         self.ingest(first)
 
     @precondition(
@@ -31,13 +31,12 @@ class LivingMachine(KeyedMachine):
     @rule(data=st.data(), others=records())
     def correct(self, data: st.DataObject, others: list[Record]) -> None:
         batch = data.draw(corrections(self.model), label="corrected")
-        if has_ids(others):
-            known = {record.id for record in batch}
-            batch += [record for record in others if record.id not in known]
+        known = {record.id for record in batch}
+        batch += [record for record in others if record.id not in known]
         if not self._has_arms(batch):
             return
         touched = {page for record in batch for page in self._pages_of(record)}
-        done = self._vault.ingest(columns_of(batch), user="user", id="id", other_ids=True, replace=True)
+        done = self._vault.ingest(columns_of(batch), replace=True)
         assert (done.added, done.replaced, done.already_there, done.suppressed) == self.model.correct(batch)
         self.replaced += done.replaced
         for page in touched:

@@ -33,9 +33,10 @@ from tests.vault.plain_vault import (
     Record,
     Request,
     columns_of,
-    has_ids,
     observed,
     statistics_of,
+    vault_columns,
+    without_ids,
     write_csv,
 )
 
@@ -55,10 +56,11 @@ class Setting:
     learner: str = "lcb"
     options: dict[str, Any] = field(default_factory=dict)
 
-    def configuration(self, mode: str) -> Configuration:
+    def configuration(self, mode: str, *, ids: bool) -> Configuration:
         return Configuration(
             actions=ACTIONS,
             user_type=UserType.TEXT,
+            columns=vault_columns(ids=ids),
             confidence=0.5,  # low, so that a few records decide
             unlearner=self.unlearner,
             penalty=self.penalty,
@@ -89,7 +91,7 @@ SETTINGS = (
 
 @st.composite
 def records(draw: st.DrawFn) -> list[Record]:
-    """A batch; an id, if there are ids, always means the same record."""
+    """A batch; an id always means the same record."""
     rows = draw(
         st.lists(
             st.tuples(
@@ -99,8 +101,6 @@ def records(draw: st.DrawFn) -> list[Record]:
             max_size=8,
         )
     )
-    if not draw(st.booleans()):
-        return [Record(*row) for row in rows]
     which = draw(st.lists(st.integers(1, 2), min_size=len(rows), max_size=len(rows)))
     return [
         Record(action, quarters, user, f"record-{action}{quarters}{user}{number}")
@@ -149,9 +149,10 @@ class VaultMachine(RuleBasedStateMachine):
                 vault.close()
             shutil.rmtree(self.folder)
 
-    @initialize(setting=st.sampled_from(SETTINGS), first=records())
-    def create(self, setting: Setting, first: list[Record]) -> None:
-        self.configuration = setting.configuration(self.mode)
+    @initialize(setting=st.sampled_from(SETTINGS), first=records(), ids=st.booleans())
+    def create(self, setting: Setting, first: list[Record], ids: bool) -> None:
+        self.ids = ids
+        self.configuration = setting.configuration(self.mode, ids=ids)
         self.place = fresh_place(self.database, self.folder)
         # Two connections, as of two processes: what one does, the other must know.
         self.vaults = [self.place.create(self.configuration), self.place.open()]
@@ -181,6 +182,10 @@ class VaultMachine(RuleBasedStateMachine):
             gone if self.model.frozen else None,
         )
 
+    def fitted(self, batch: list[Record]) -> list[Record]:
+        """The batch as this vault takes it in: with ids or without."""
+        return batch if self.ids else without_ids(batch)
+
     @rule()
     def other_process(self) -> None:
         self.vaults.reverse()
@@ -192,6 +197,7 @@ class VaultMachine(RuleBasedStateMachine):
 
     @rule(batch=records(), as_file=st.booleans())
     def ingest(self, batch: list[Record], as_file: bool) -> None:
+        batch = self.fitted(batch)
         source: Any = columns_of(batch)
         if as_file:
             source = str(self.folder / f"{len(self.sent)}.csv")
@@ -209,39 +215,36 @@ class VaultMachine(RuleBasedStateMachine):
     @rule(data=st.data(), batch=records())
     def ingest_overlapping(self, data: st.DataObject, batch: list[Record]) -> None:
         _, before = data.draw(st.sampled_from(self.sent), label="sent before")
-        if has_ids(before) == has_ids(batch):
-            sent = before[: len(before) // 2 + 1]
-            known = {record.id for record in sent if record.id}  # perhaps corrected since
-            self.ingest(sent + [record for record in batch if record.id not in known], False)
+        sent = before[: len(before) // 2 + 1]
+        known = {record.id for record in sent if record.id}  # perhaps corrected since
+        self.ingest(sent + [record for record in batch if record.id not in known], False)
 
     def _ingest(self, source: Any, batch: list[Record]) -> None:
         if self.model.contradicts(batch):
             with pytest.raises(VaultError, match="an id that the vault holds with another action"):
-                self._take_in(source, batch)
+                self._take_in(source)
             return
         expected = self.model.ingest(batch)
-        done = self._take_in(source, batch)
+        done = self._take_in(source)
         assert (done.added, done.already_there, done.suppressed) == expected
         if done.added:
             self.served = self.stream().decision().action
         assert done.served == self.served
 
-    def _take_in(self, source: Any, batch: list[Record]) -> Ingested:
+    def _take_in(self, source: Any) -> Ingested:
         with warnings.catch_warnings():  # rows without ids may be those that were forgotten by theirs
             warnings.filterwarnings("ignore", message="single records were forgotten here")
-            return self.vault.ingest(source, user="user", id="id" if has_ids(batch) else None, other_ids=True)
+            return self.vault.ingest(source)
 
     @precondition(lambda self: any(record.id for record in self.model.records.values()))
     @rule(data=st.data(), others=records())
     def correct(self, data: st.DataObject, others: list[Record]) -> None:
         batch = data.draw(corrections(self.model), label="corrected")
-        if has_ids(others):  # new rows, and some that are known or forgotten
-            known = {record.id for record in batch}
-            batch += [record for record in others if record.id not in known]
-        columns = columns_of(batch)
-        would = self.vault.ingest(columns, user="user", id="id", other_ids=True, replace=True, dry_run=True)
+        known = {record.id for record in batch}  # others are new rows, and some that are known or forgotten
+        columns = columns_of(batch := batch + [record for record in others if record.id not in known])
+        would = self.vault.ingest(columns, replace=True, dry_run=True)
         expected = self.model.correct(batch)
-        done = self.vault.ingest(columns, user="user", id="id", other_ids=True, replace=True)
+        done = self.vault.ingest(columns, replace=True)
         assert (done.added, done.replaced, done.already_there, done.suppressed) == expected
         assert (would.added, would.replaced, would.already_there, would.suppressed) == expected
         if done.added or done.replaced:
@@ -255,17 +258,18 @@ class VaultMachine(RuleBasedStateMachine):
         if any(record.user != user for record in batch):
             columns = columns_of([record._replace(user=user) for record in batch])
             with pytest.raises(VaultError, match="holds for another user, or without one"):
-                self.vault.ingest(columns, user="user", id="id", other_ids=True, replace=True)
+                self.vault.ingest(columns, replace=True)
 
     @rule(batch=records(), wrong=st.sampled_from([{"action": "Z"}, {"quarters": 5}]))
     def ingest_what_is_wrong(self, batch: list[Record], wrong: dict[str, Any]) -> None:
+        batch = self.fitted(batch)
         columns = columns_of([*batch, batch[0]._replace(**wrong)])
         source: Any = columns
         if self.mode == "external":
             source = str(self.folder / "wrong.csv")
             write_csv(Path(source), [*batch, batch[0]._replace(**wrong)])
         with pytest.raises(ArmnesiaError):
-            self._take_in(source, batch)
+            self._take_in(source)
 
     @rule(names=user_requests)
     def forget_users(self, names: list[str]) -> None:

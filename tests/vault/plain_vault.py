@@ -50,6 +50,15 @@ def columns_of(records: Sequence[Record]) -> dict[str, list[Any]]:
     return columns | ({"id": [record.id for record in records]} if has_ids(records) else {})
 
 
+def vault_columns(*, ids: bool) -> dict[str, str]:
+    """The columns of a vault that takes in such records."""
+    return {"action": "action", "reward": "reward", "user": "user"} | ({"id": "id"} if ids else {})
+
+
+def without_ids(records: Sequence[Record]) -> list[Record]:
+    return [record._replace(id=None) for record in records]
+
+
 def has_ids(records: Sequence[Record]) -> bool:
     return records[0].id is not None
 

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,13 @@ LOG: dict[str, list[Any]] = {
     "who": ["ann", "bob", "ann", "cem", "dan", "dan"],
     "id": ["r1", "r2", "r3", "r4", "r5", "r6"],
 }
+COLUMNS = {"action": "action", "reward": "reward", "user": "who", "id": "id"}
 
 
 def filled(place: Place, configuration: Configuration | None = None) -> Vault:
     """A new vault that holds `LOG`; commits do not wait for the disk."""
-    vault = place.create(configuration or Configuration(actions=("A", "B"), user_type=UserType.TEXT))
+    declared = configuration or Configuration(actions=("A", "B"), user_type=UserType.TEXT)
+    vault = place.create(replace(declared, columns=COLUMNS))
     database = vault.database
     if isinstance(database, SqliteDatabase):
         database._connection.execute("PRAGMA synchronous = OFF")

@@ -13,7 +13,7 @@ from armnesia.vault import Configuration, UserType
 from tests.databases import Place, fresh_place
 from tests.vault.concurrent_workers import ACTIONS, Judge, Note, batch, notes_of
 from tests.vault.forked_children import nursery
-from tests.vault.plain_vault import columns_of
+from tests.vault.plain_vault import columns_of, vault_columns
 
 PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4, 120)
 
@@ -22,7 +22,9 @@ PROCESSES, OPERATIONS = (8, 2000) if "ARMNESIA_HARD_TEST" in os.environ else (4,
 def test_many_processes_come_to_the_end_of_a_serial_replay(
     database: str, place: Place, tmp_path: Path
 ) -> None:
-    place.create(Configuration(actions=ACTIONS, user_type=UserType.TEXT)).close()
+    place.create(
+        Configuration(actions=ACTIONS, user_type=UserType.TEXT, columns=vault_columns(ids=True))
+    ).close()
     files = [tmp_path / f"notes-{number}" for number in range(PROCESSES)]
     started = time.perf_counter()
     with nursery("tests.vault.concurrent_workers") as children:
@@ -53,7 +55,9 @@ def test_many_processes_come_to_the_end_of_a_serial_replay(
 
 def _notes_and_judge(tmp_path: Path) -> tuple[Judge, list[Note]]:
     """What two processes might have noted, and a vault that agrees."""
-    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS, user_type=UserType.TEXT))
+    vault = fresh_place("sqlite", tmp_path).create(
+        Configuration(actions=ACTIONS, user_type=UserType.TEXT, columns=vault_columns(ids=True))
+    )
     person = str(batch(1)[0].user)
     notes: list[Note] = []
     for number in (1, 2):

@@ -20,7 +20,7 @@ from armnesia.vault.state.decisions import ArmSums, decided
 from tests.databases import fresh_place
 from tests.vault.crash_driver import ACTIONS, Crashes, half_done, not_once
 from tests.vault.forked_children import nursery
-from tests.vault.plain_vault import PlainVault, Record, columns_of
+from tests.vault.plain_vault import PlainVault, Record, columns_of, vault_columns
 
 LONG = "ARMNESIA_HARD_TEST" in os.environ
 KILLS = {"sqlite": 320 if LONG else 12, "postgresql": 120 if LONG else 8}
@@ -49,6 +49,7 @@ def test_nothing_is_lost_or_half_done_when_the_process_is_killed(database: str, 
             configuration = Configuration(
                 actions=ACTIONS,
                 user_type=UserType.TEXT,
+                columns=vault_columns(ids=True),
                 mode=mode,
                 penalty=penalty,
                 unlearner=unlearner,
@@ -84,7 +85,8 @@ ANN = ("users", ("ann",))
 
 def _filled(tmp_path: Path) -> tuple[Vault, PlainVault, PlainVault]:
     """A vault, its model, and the model without Ann."""
-    vault = fresh_place("sqlite", tmp_path).create(Configuration(actions=ACTIONS, user_type=UserType.TEXT))
+    configuration = Configuration(actions=ACTIONS, user_type=UserType.TEXT, columns=vault_columns(ids=True))
+    vault = fresh_place("sqlite", tmp_path).create(configuration)
     vault.ingest(columns_of(RECORDS), user="user", id="id")
     before = PlainVault(ACTIONS)
     before.ingest(RECORDS)

@@ -8,6 +8,7 @@ import string
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, Policy, UserType, Vault
 from armnesia.vault.storage.sqlite import SqliteDatabase
 from tests.databases import SERVER, Place, postgres_url
+from tests.vault.plain_vault import vault_columns
 from tests.vault.raw_vaults import TABLES, arms, change, dumped, journal_of, values
 
 RANDOM = random.Random(20_26)
@@ -26,10 +28,11 @@ PERSON = "".join(RANDOM.choices(string.ascii_letters, k=24))
 ROW_IDS = ["".join(RANDOM.choices(string.ascii_letters, k=24)) for _ in range(3)]
 UNITS = [314_159_265, 271_828_182, 161_803_398]
 OTHERS = 40
+CONFIGURATION = Configuration(actions=("A", "B"), user_type=UserType.TEXT, columns=vault_columns(ids=True))
 
 
 def filled(place: Place, configuration: Configuration | None = None) -> Vault:
-    vault = place.create(configuration or Configuration(actions=("A", "B"), user_type=UserType.TEXT))
+    vault = place.create(configuration or CONFIGURATION)
     log = {
         "action": ["A", "B", "A"] + ["A", "B"] * (OTHERS // 2),
         "reward": [units / UNIT for units in UNITS] + [0.25] * OTHERS,
@@ -123,7 +126,7 @@ def test_the_search_finds_what_is_not_erased(
 def test_rows_are_gone_from_files_whose_pages_were_split_and_merged(sqlite_place: Place) -> None:
     """Pages that are split keep copies of what they held: of indexes, which so must hold no names."""
     users = ["".join(RANDOM.choices(string.ascii_letters, k=24)) for _ in range(1500)]
-    with sqlite_place.create(Configuration(actions=("A", "B"), user_type=UserType.TEXT)) as vault:
+    with sqlite_place.create(CONFIGURATION) as vault:
         vault.database._connection.execute("PRAGMA synchronous = OFF")
         for round_ in range(4):
             RANDOM.shuffle(users)
@@ -188,7 +191,7 @@ def test_rows_on_their_way_in_leave_with_their_batch(postgres_place: Place) -> N
         assert values(vault, "SELECT count(*) FROM pg_class WHERE relname = 'incoming'") == [(0,)]
 
 
-STRICT = Configuration(actions=("A", "B"), user_type=UserType.TEXT, policy=Policy(0.0, 0.0, ("retained",)))  # type: ignore[arg-type]
+STRICT = replace(CONFIGURATION, policy=Policy(0.0, 0.0, ("retained",)))  # type: ignore[arg-type]
 
 
 def _provocations(vault: Vault, place: Place) -> dict[str, Callable[[], Any]]:

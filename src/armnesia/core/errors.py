@@ -128,14 +128,14 @@ class PolicyError(VaultError):
 
 
 class OtherColumnsError(VaultError):
-    """A source with its actions or rewards in another column than before. Nothing was changed.
+    """A source that has a role in another column than the vault. Nothing was changed.
 
-    `role` is "action" or "reward", and `known` are the columns that have had it.
+    `known` is the column of the vault; None if it has no ids.
     """
 
-    def __init__(self, message: str, role: str, known: Iterable[str]) -> None:
+    def __init__(self, message: str, role: str, known: str | None = None) -> None:
         super().__init__(message)
-        self.role, self.known = role, tuple(known)
+        self.role, self.known = role, known
 
 
 class ChangedRecordError(VaultError):

@@ -86,8 +86,8 @@ KINDS = {
     "not-pending": Kind(409, "Only a request that is pending can be cancelled."),
     "other-columns": Kind(
         409,
-        "The vault has its actions or rewards from another column, that of its first ingest: name the field"
-        " as that column; nothing was changed.",
+        "The vault has its actions, rewards, users or ids from another column, that of its first ingest: name"
+        " the field as that column; nothing was changed.",
     ),
     "changed-record": Kind(
         409,

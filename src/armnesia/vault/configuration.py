@@ -35,6 +35,9 @@ MOST_DECISIONS, LARGEST_MOST_DECISIONS = 100_000, 10_000_000
 MANAGED, EXTERNAL = "managed", "external"
 """Where the records of a vault are: in its own tables, or at the sources they were ingested from."""
 
+COLUMNS = ("action", "reward", "user", "id", "delimiter")
+"""What the columns of a source are for."""
+
 DEFAULT_CONFIDENCE = 0.001
 """The default τ. It is public configuration, and 1/N would reveal how many records were deleted."""
 
@@ -109,6 +112,9 @@ class Configuration:
     """Whether rows of forgotten people may be deleted at the sources of an external vault."""
     user_type: UserType | None = None
     """How people are named; None: the first ingest that brings users fixes it."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """By role, as in `COLUMNS`, the columns of all sources, with the delimiter of CSV files; none: the first
+    ingest fixes them. A later one may name the user's, or a delimiter, where there is none yet."""
     by: tuple[str, ...] = ()
     """The key columns by which rows belong to decisions, such as "country" or "age:18,30,50"; none: all rows
     are of one decision."""
@@ -137,6 +143,7 @@ class Configuration:
                 "may_erase_at_source (--may-erase-at-source) needs an external vault (--external): the rows"
                 " of a managed vault are in the vault itself, where forget deletes them"
             )
+        self._check_columns()
         self._check_limits()
         default = self.make_learner().default_action
         if default is not None and default not in (self.actions or ()):
@@ -160,6 +167,20 @@ class Configuration:
                     f" got {column.name!r}"
                 )
         return tuple(map(str, columns))
+
+    def _check_columns(self) -> None:
+        """Refuse columns of which some that every source has are missing, or whose role is none."""
+        roles = {"action", "reward"} if self.columns else set()
+        if not roles <= self.columns.keys() <= {*COLUMNS} or not all(self.columns.values()):
+            raise InvalidInputError(
+                f"columns must name those of action and reward, and may name others of {', '.join(COLUMNS)};"
+                f" got {dict(self.columns)!r}"
+            )
+
+    @property
+    def may_have_ids(self) -> bool:
+        """Whether rows may have ids: not if the first source had no id column."""
+        return not self.columns or "id" in self.columns
 
     def _check_limits(self) -> None:
         """Refuse a limit that is none, and an unlearner that many decisions cannot have."""

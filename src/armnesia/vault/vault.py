@@ -11,7 +11,6 @@ from armnesia.vault.configuration import Configuration
 from armnesia.vault.ledger.checkpoint import Checkpoint
 from armnesia.vault.results import Restored
 from armnesia.vault.state.connection import VaultConnection, signed_checkpoint
-from armnesia.vault.state.source_columns import may_have_ids
 
 DEFAULT_URL = "sqlite:///vault.db"
 
@@ -189,12 +188,6 @@ class Vault(VaultConnection):
     def has_key_columns(self) -> bool:
         """Whether rows belong to decisions by their keys: the vault was created with `by`."""
         return bool(self.configuration.by)
-
-    @property
-    def may_have_ids(self) -> bool:
-        """Whether rows of this vault may have ids: not if all its sources came in without an id column."""
-        with self.reading() as transaction:
-            return may_have_ids(transaction.session)
 
     def close(self) -> None:
         """Close the connection to the database."""

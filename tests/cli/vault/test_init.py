@@ -58,6 +58,7 @@ def test_init_takes_everything_that_is_public(run: Any) -> None:
         "user_type": "integer",
         "learner_options": {},
         "may_erase_at_source": False,
+        "columns": {},
         "by": [],
         "most_decisions": 100_000,
         "declared_decisions": 0,

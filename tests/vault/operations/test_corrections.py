@@ -17,6 +17,7 @@ from tests.databases import Place
 from tests.vault.raw_vaults import Snapshot, arms_in, values
 
 COLUMNS: dict[str, Any] = {"user": "user", "id": "id"}
+NAMED = {"action": "action", "reward": "reward", **COLUMNS}
 KEYS = pytest.mark.parametrize("by", [(), ("page",)], ids=["one decision", "many decisions"])
 FROZEN: dict[str, Any] = {"unlearner": "frozen_rollback", "penalty": "frozen"}
 
@@ -55,7 +56,13 @@ AFTER = log_of(
 
 
 def filled(place: Place, log: Log = BEFORE, **options: Any) -> Vault:
-    configuration = {"actions": ("A", "B"), "user_type": UserType.TEXT, "confidence": 0.5, **options}
+    configuration = {
+        "actions": ("A", "B"),
+        "user_type": UserType.TEXT,
+        "columns": NAMED,
+        "confidence": 0.5,
+        **options,
+    }
     vault = place.create(Configuration(**configuration))
     vault.ingest(log, **COLUMNS)
     return vault

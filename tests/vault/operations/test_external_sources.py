@@ -238,12 +238,11 @@ def test_what_was_counted_is_not_counted_by_another_way(vault: Vault, log: Folde
         (log.folder / "*.parquet", {}),
         (path, {}),
         (link, {}),
-        (log.folder, {"id": None}),
         (log.folder, {"where": "country = DE"}),
     ]
     for source, options in ways:
         with pytest.raises(ArmnesiaError, match=r"its rows would (count|be read) twice"):
-            vault.ingest(str(source), **{**NAMED, **options}, other_ids=True)
+            vault.ingest(str(source), **{**NAMED, **options})
     assert stored(vault) == before
 
 
@@ -279,8 +278,8 @@ def test_what_cannot_be_looked_up_again_or_names_people_is_refused(place: Place,
 
 def test_a_source_without_people_hinders_nobody(vault: Vault, tmp_path: Path) -> None:
     more = tmp_path / "anonymous.csv"
-    more.write_text("arm,reward\nA,1\nA,1\n", "utf-8")
-    assert vault.ingest(str(more), action="arm", reward="reward", no_user=True, other_ids=True).added == 2
+    more.write_text("arm,reward,event\nA,1,m1\nA,1,m2\n", "utf-8")
+    assert vault.ingest(str(more), no_user=True).added == 2
     assert vault.forget(users=["ann"]).records == 2
     assert vault.forget(records=["r2"]).records == 1
     assert vault.verify().holds

@@ -9,7 +9,7 @@ from armnesia.core.errors import InvalidInputError, PolicyError, UnknownEntryErr
 from armnesia.privacy import Level
 from armnesia.vault import Certificate, Configuration, ForgetRequest, Policy, UserType
 from tests.databases import Place
-from tests.vault.raw_vaults import LOG, dumped, filled
+from tests.vault.raw_vaults import COLUMNS, LOG, dumped, filled
 
 KEYED = {"by": ("page",)}
 PAGES = {**LOG, "page": ["x", "x", "y", "y", "x", "y"]}
@@ -92,6 +92,7 @@ def test_the_entry_does_not_say_whether_anybody_was_found(
     configuration = Configuration(
         actions=("A", "B"),
         user_type=UserType.TEXT,
+        columns=COLUMNS,
         unlearner=unlearner,
         penalty="frozen" if unlearner == "frozen_rollback" else "retained",
         policy=Policy(1.0, 0.1, tuple(Level)),
@@ -99,7 +100,7 @@ def test_the_entry_does_not_say_whether_anybody_was_found(
         by=KEYED["by"] if keyed else (),
     )
     with sqlite_place.create(configuration) as vault:
-        vault.ingest(PAGES, user="who", id="id")
+        vault.ingest(PAGES)
         vault.forget(users=["bob"])
         vault.forget(users=["nobody"])
         vault.forget(records=["nothing"])

@@ -1,11 +1,11 @@
-"""A vault has its actions, rewards and ids from the same columns, unless others are stated to fit."""
+"""A vault keeps the columns of its first source."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from armnesia.core.errors import InvalidLogError, VaultError
+from armnesia.core.errors import InvalidInputError, InvalidLogError, VaultError
 from armnesia.vault import Configuration, Vault
 from tests.databases import Place
 
@@ -29,7 +29,7 @@ def test_another_reward_column_is_refused_and_changes_nothing(place: Place, log:
         vault.ingest(log, reward="retention_7", **ROLES)
         with pytest.raises(
             VaultError,
-            match=r"rewards from column 'retention_7', .* from column 'retention_1'.*--reward-column",
+            match=r"rewards from column 'retention_7', .* from column 'retention_1'",
         ):
             vault.ingest(log, reward="retention_1", **ROLES)
         assert means_of(vault) == [0, 1]
@@ -46,20 +46,6 @@ def test_another_action_column_is_refused(sqlite_place: Place) -> None:
             vault.ingest(log, action="shown")
 
 
-def test_a_second_log_with_other_names_comes_in_if_that_is_stated(place: Place) -> None:
-    with place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest({"arm": ["A"], "click": [1], "user": ["ann"]}, action="arm", reward="click")
-        other = {"variant": ["B"], "clicked": [0], "user": ["bob"]}
-        names: dict[str, Any] = {"action": "variant", "reward": "clicked"}
-        assert vault.ingest(other, **names, other_columns=True).added == 1
-        assert vault.ingest(other, **names).already_there == 1  # from now on both are known
-        assert vault.verify().holds
-        assert Vault.restore(place.url, keys=place.keys).as_it_was
-        vault.forget(users=["bob"])
-        with pytest.raises(VaultError, match=r"rewards from column 'click', 'clicked', .* from column 'won'"):
-            vault.ingest({"arm": ["A"], "won": [1], "user": ["cat"]}, action="arm", reward="won", user="user")
-
-
 def test_the_columns_are_known_after_a_rebuild(sqlite_place: Place, log: str) -> None:
     with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
         vault.ingest(log, reward="retention_7", **ROLES)
@@ -71,20 +57,43 @@ def test_the_columns_are_known_after_a_rebuild(sqlite_place: Place, log: str) ->
 IDS: dict[str, Any] = {"id": "event"}
 
 
-def test_the_same_log_with_and_without_its_ids_is_refused(place: Place) -> None:
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_ids_do_not_come_later(place: Place, tmp_path: Path, mode: str) -> None:
     """No row would be recognised, so that each would count twice."""
-    log = {"action": ["A", "B"], "reward": [1, 0], "user": ["ann", "bob"], "event": ["e1", "e2"]}
-    with place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest(log)
+    (tmp_path / "log.csv").write_text("action,reward,user,event\nA,1,ann,e1\nB,0,bob,e2\n")
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(tmp_path / "log.csv")
         for dry_run in (True, False):
-            with pytest.raises(VaultError, match=r"would count twice: .*--id-column.*--other-ids"):
-                vault.ingest(log, **IDS, dry_run=dry_run)
+            with pytest.raises(VaultError, match=r"knows its rows by their contents.*--id-column"):
+                vault.ingest(tmp_path / "log.csv", **IDS, dry_run=dry_run)
         assert vault.status().records == 2
-        others = {"action": ["A"], "reward": [1], "user": ["cat"], "event": ["e3"]}
-        assert vault.ingest(others, **IDS, other_ids=True).added == 1
-        assert vault.ingest(others, **IDS).already_there == 1  # from now on both are known
-        assert vault.ingest(log).already_there == 2
         assert vault.verify().holds
+
+
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_the_users_may_come_later_and_from_one_column(place: Place, tmp_path: Path, mode: str) -> None:
+    logs = {"planes": "plane\nA,1,n7", "people": "who,user\nB,0,ann,x", "more": "who,user\nB,0,ann,y"}
+    for name, rows in logs.items():
+        (tmp_path / f"{name}.csv").write_text(f"action,reward,{rows}\n")
+    with place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(tmp_path / "planes.csv", no_user=True)
+        vault.ingest(tmp_path / "people.csv", user="who")
+        with pytest.raises(VaultError, match="users from column 'who', and this source from column 'user'"):
+            vault.ingest(tmp_path / "more.csv", user="user")
+        vault.ingest(tmp_path / "more.csv")
+        assert vault.configuration.columns == {"action": "action", "reward": "reward", "user": "who"}
+        assert [entry.kind for entry in vault.ledger()] == ["init", "configured", "configured"]
+        assert vault.forget(users=["ann"]).records == 2
+        assert Vault.restore(place.url, keys=place.keys).as_it_was
+
+
+def test_columns_are_declared_with_the_others(sqlite_place: Place) -> None:
+    columns = {"action": "arm", "reward": "click", "user": "who", "delimiter": ";"}
+    with sqlite_place.create(Configuration(actions=("A", "B"), columns=columns)) as vault:
+        assert vault.ingest({"arm": ["A"], "click": [1], "who": [7]}).added == 1
+    for wrong in ({"action": "arm"}, {**columns, "key": "page"}, {**columns, "user": ""}):
+        with pytest.raises(InvalidInputError, match="columns must name those of action and reward"):
+            Configuration(actions=("A", "B"), columns=wrong)
 
 
 def test_ids_come_from_the_column_of_before(place: Place) -> None:
@@ -94,10 +103,3 @@ def test_ids_come_from_the_column_of_before(place: Place) -> None:
         assert vault.ingest(log).already_there == 2
         with pytest.raises(InvalidLogError, match=r"id column 'event' is not in the source"):
             vault.ingest({name: own for name, own in log.items() if name != "event"})
-
-
-def test_an_external_vault_knows_rows_by_where_they_are(place: Place, log: str, tmp_path: Path) -> None:
-    (tmp_path / "other.csv").write_text(LOG)
-    with place.create(Configuration(actions=("A", "B"), mode="external")) as vault:
-        vault.ingest(log, reward="retention_7", **ROLES)
-        assert vault.ingest(tmp_path / "other.csv", reward="retention_7", id="userid", **ROLES).added == 4

@@ -1,8 +1,6 @@
-"""The same log in another form: booleans are one value in every spelling, and doubled rows are warned of."""
+"""The same log in another form: booleans are one value in every spelling."""
 
 import sqlite3
-import warnings
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 from armnesia.core.errors import VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.vault import Configuration, Ingested, Vault
-from armnesia.vault.state.source_remarks import SourceRemarks
 from tests.databases import Place
 
 PEOPLE = 30
@@ -62,51 +59,6 @@ def test_names_that_read_like_booleans_stay_names(sqlite_place: Place) -> None:
     with sqlite_place.create(Configuration(actions=("A",), user_type=UserType.TEXT)) as vault:
         assert vault.ingest(log).added == 2
         assert vault.forget(users=["true"]).records == 1
-
-
-def renamed(log: pd.DataFrame) -> pd.DataFrame:
-    return log.rename(columns={"rounds": "a_number"})
-
-
-def warned(vault: Vault, source: Any, **options: Any) -> tuple[Ingested, list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        done = vault.ingest(source, **{**ROLES, **options})
-    return done, [str(each.message) for each in caught]
-
-
-def test_the_same_log_that_is_not_recognised_is_warned_of(place: Place) -> None:
-    with place.create(Configuration(actions=("A", "B"))) as vault:
-        assert warned(vault, LOG)[1] == []
-        would, (warning,) = warned(vault, renamed(LOG), dry_run=True)
-        assert warning.startswith("none of the 30 rows is known, but 30 of 30 people have rows already: if")
-        assert "every row would count twice (no id column" in warning
-        assert would.added == PEOPLE
-        done, (warning,) = warned(vault, renamed(LOG))
-        assert "every row now counts twice" in warning
-        assert done.added == PEOPLE
-
-
-def test_the_warning_needs_nine_of_ten_people_and_twenty_of_them(sqlite_place: Place) -> None:
-    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest(LOG, **ROLES)
-        other = renamed(LOG)
-        assert warned(vault, other[:19], dry_run=True)[1] == []
-        assert len(warned(vault, other[:20], dry_run=True)[1]) == 1
-        other.loc[:3, "userid"] = [101, 102, 103, 104]
-        assert warned(vault, other, dry_run=True)[1] == []
-        other.loc[0, "userid"] = 0
-        assert len(warned(vault, other, dry_run=True)[1]) == 1
-        vault.ingest(other[-1:], **ROLES)
-        assert warned(vault, other, dry_run=True)[1] == []  # a row is known
-
-
-def test_only_so_many_people_are_looked_up(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SourceRemarks, "most", 25)
-    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest(LOG, **ROLES)
-        _, (warning,) = warned(vault, renamed(LOG), dry_run=True)
-        assert "25 of the first 25 people have rows already" in warning
 
 
 @pytest.mark.parametrize("mode", ["managed", "external"])
@@ -168,17 +120,6 @@ def test_a_dry_run_of_the_first_ingest_fixes_nothing(sqlite_place: Place) -> Non
         assert vault.ingest(LOG, **ROLES).added == PEOPLE
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_another_user_column_is_refused_with_the_one_of_before(sqlite_place: Place, dry_run: bool) -> None:
-    log = LOG.assign(session=range(1000, 1000 + PEOPLE))
-    options: Mapping[str, Any] = {**ROLES, "dry_run": dry_run}
-    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
-        vault.ingest(log, **ROLES)
-        refusal = r"at least 30 rows .* row 1; give --user-column userid, as before, or make a new vault"
-        with pytest.raises(VaultError, match=refusal):
-            vault.ingest(log, **{**options, "user": "session"})
-
-
 def test_numbers_that_are_written_otherwise(tmp_path: Path) -> None:
     """What the tutorial says: 1.0 for 1 in the reward is the same row, 2.50 for 2.5 elsewhere is not."""
     files = {"first": ("1", "2.5"), "reward": ("1.0", "2.5"), "price": ("1", "2.50")}
@@ -188,6 +129,4 @@ def test_numbers_that_are_written_otherwise(tmp_path: Path) -> None:
     with Vault.create(f"sqlite:///{tmp_path}/vault.db", Configuration(actions=("A", "B"))) as vault:
         assert vault.ingest(tmp_path / "first.csv", user="user").added == 19
         assert vault.ingest(tmp_path / "reward.csv", user="user", dry_run=True).added == 0
-        assert (
-            vault.ingest(tmp_path / "price.csv", user="user", dry_run=True).added == 19
-        )  # no warning: 19 people
+        assert vault.ingest(tmp_path / "price.csv", user="user", dry_run=True).added == 19

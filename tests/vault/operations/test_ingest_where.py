@@ -94,24 +94,25 @@ def test_conditions_that_the_source_cannot_answer_leave_nothing(place: Place, so
 
 def test_a_condition_on_people_is_not_stored(place: Place, source: dict[str, Any]) -> None:
     with created(place, "external") as vault:
-        with pytest.raises(VaultError, match=r"must not be on the user column .*; got one on 'user'"):
+        with pytest.raises(VaultError, match=r"must not be on the user column; got one on 'user'"):
             vault.ingest(**source, where=["country = DE", "user != ann"])
-        with pytest.raises(VaultError, match=r"must not be on the id column .*; got one on 'age'"):
+        with pytest.raises(VaultError, match=r"must not be on the id column; got one on 'age'"):
             vault.ingest(**source, id="age", where="age > 20")
         assert "ann" not in repr(dumped(vault))
 
 
-@pytest.mark.parametrize("naming", [{"user": None, "no_user": True}, {"user": "country"}])
 @pytest.mark.parametrize("earlier", [False, True])
 def test_nor_is_one_on_people_where_another_column_or_none_has_the_users(
-    place: Place, source: dict[str, Any], naming: dict[str, Any], earlier: bool
+    place: Place, source: dict[str, Any], earlier: bool
 ) -> None:
-    """By the usual name of the column, or by that of an earlier source."""
-    where = "age = 21" if earlier else "user = ann"
+    """By the usual name of the column, or by that of the vault."""
+    where = "user = ann"
+    naming: dict[str, Any] = {"user": "country"}
     with created(place, "external") as vault:
         if earlier:
-            vault.ingest(**{**source, "id": "age"}, where="country = DE")
-        with pytest.raises(VaultError, match=f"must not be on the .* column .*; got one on '{where[:3]}"):
+            vault.ingest(**{**source, "user": "age"}, where="country = DE")
+            where, naming = "age = 21", {"user": None, "no_user": True}
+        with pytest.raises(VaultError, match=f"must not be on the .* column; got one on '{where[:3]}"):
             vault.ingest(**{**source, **naming}, where=where)
         assert "ann" not in repr(dumped(vault))
         assert "age = " not in repr(dumped(vault))

@@ -171,7 +171,7 @@ def test_the_first_ingest_with_users_fixes_the_type(
         assert str(vault.configuration.user_type) == expected.value
         assert done.to_dict()["user_type_fixed"] == expected.value
         assert vault.ingest(write(tmp_path / "more.csv", ["5", "6"]), user="user").user_type_fixed is None
-        assert [entry.kind for entry in vault.ledger().entries] == ["init", "user_type"]
+        assert [entry.kind for entry in vault.ledger().entries] == ["init", "configured"]
         assert vault.ledger().entries[1].facts["configuration"]["user_type"] == expected.value
         assert vault.verify(vault.checkpoint()).holds
         if mode == MANAGED:
@@ -252,7 +252,9 @@ def test_two_first_ingests_that_name_people_otherwise(
 
         monkeypatch.setattr(ingest_operation, "user_type_for", overtaken)
         file = write(tmp_path / "integers.csv", ["1", "2"])
-        with pytest.raises(VaultError, match="has fixed how people are named meanwhile; ingest again"):
+        with pytest.raises(
+            VaultError, match="the configuration of the vault was changed meanwhile; ingest again"
+        ):
             vault.ingest(file, user="user")
         assert vault.status().records == 2
         assert vault.ingest(file, user="user").added == 2  # as text

@@ -17,7 +17,7 @@ from armnesia.vault.operations import ingest
 from armnesia.vault.state.decision_table import put_decisions, read_decisions
 from armnesia.vault.state.decisions import ArmSums, stacked
 from tests.databases import Place, fresh_place, postgres_url
-from tests.vault.raw_vaults import LOG, change, dumped, filled, values
+from tests.vault.raw_vaults import COLUMNS, LOG, change, dumped, filled, values
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -189,7 +189,9 @@ def test_two_first_sources_with_different_actions(place: Place, monkeypatch: pyt
             return found
 
         monkeypatch.setattr(ingest, "_checked", overtaken)
-        with pytest.raises(VaultError, match="the vault's actions were changed meanwhile; ingest again"):
+        with pytest.raises(
+            VaultError, match="the configuration of the vault was changed meanwhile; ingest again"
+        ):
             vault.ingest(LOG, user="who", id="id")
         assert vault.configuration.actions == ("X", "Y")
         assert vault.verify().holds
@@ -199,9 +201,9 @@ def test_the_ledger_says_which_actions_the_first_source_fixed(place: Place) -> N
     with place.create(Configuration(actions=None)) as vault:
         vault.ingest(LOG, user="who", id="id")
         vault.ingest(LOG, user="who", id="id")
-        assert [entry.kind for entry in vault.ledger().entries] == ["init", "actions", "user_type"]
-        assert vault.ledger().entries[1].facts["configuration"]["actions"] == ["A", "B"]
-        assert vault.ledger().entries[2].facts["configuration"]["user_type"] == "text"
+        assert [entry.kind for entry in vault.ledger().entries] == ["init", "configured"]
+        fixed = vault.ledger().entries[1].facts["configuration"]
+        assert (fixed["actions"], fixed["user_type"], fixed["columns"]) == (["A", "B"], "text", COLUMNS)
         assert vault.verify(vault.checkpoint()).holds
         ((told,),) = values(vault, "SELECT configuration FROM vault")
         change(vault, "UPDATE vault SET configuration = replace(configuration, 'A', 'C')")

@@ -131,7 +131,7 @@ def test_a_backup_from_before_the_first_batch_knows_the_actions_after_it(
         vault.ingest(LOG, user="who", id="id")
         vault.forget(users=["ann"])
     backup.put_back()
-    assert restored(place) == 3
+    assert restored(place) == 2
     with place.open() as vault:
         assert (vault.decide().action, vault.decide().by) == ("A", "default")
         assert vault.configuration.user_type == "text"

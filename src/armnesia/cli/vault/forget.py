@@ -240,7 +240,7 @@ def _hints(vault: Vault, found: Forgotten | Preview) -> list[str]:
     if isinstance(found, Forgotten) and found.recounted_because is not None:
         lines.append(f"All sources were counted again first: {found.recounted_because}")
     if found.may_be_without_user:
-        lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.may_have_ids else _WITHOUT_IDS))
+        lines.append(_WITHOUT_USER + (_BY_THEIR_IDS if vault.configuration.may_have_ids else _WITHOUT_IDS))
     return lines
 
 

@@ -48,18 +48,6 @@ def ingest(
         bool,
         typer.Option("--no-user", help="The rows belong to no user: the log has no user column."),
     ] = False,
-    other_columns: Annotated[
-        bool,
-        typer.Option(
-            "--other-columns", help="Action and reward have other columns than before, but mean the same."
-        ),
-    ] = False,
-    other_ids: Annotated[
-        bool,
-        typer.Option(
-            "--other-ids", help="Earlier rows had ids and these have none, or the reverse; all are new."
-        ),
-    ] = False,
     replace: Annotated[
         bool,
         typer.Option(
@@ -100,8 +88,6 @@ def ingest(
                 log,
                 **columns,
                 no_user=no_user,
-                other_columns=other_columns,
-                other_ids=other_ids,
                 replace=replace,
                 dry_run=dry_run,
                 progress=progress,

@@ -116,8 +116,6 @@ def _details(entry: Entry) -> str:
             words = f"{facts['arm']} {what}{f' where {where}' if where else ''}{new_rows}"
         case "correct":
             words = counted(facts["replaced"], "row replaced", "rows replaced")
-        case "user_type":
-            words = str(facts["configuration"]["user_type"])
         case "erased":
             words = f"source {facts['source']}, up to entry {facts['through']}"
         case "restored":
@@ -128,8 +126,9 @@ def _details(entry: Entry) -> str:
             words = f"of {'entry' if len(facts['ends']) == 1 else 'entries'} {listed(facts['ends'])}"
         case "policy":
             words = policy_text(Configuration.from_dict(facts["configuration"]).policy)
-        case "actions":
-            words = listed(facts["configuration"]["actions"], 5)
+        case "configured":
+            made = Configuration.from_dict(facts["configuration"])
+            words = f"arms {listed(made.actions or (), 5)}; user type {made.user_type or 'not known yet'}"
         case "token_revoked":
             words = f"token {facts['token']}"
     return words

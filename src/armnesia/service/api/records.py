@@ -9,7 +9,6 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from starlette.responses import Response
 
 from armnesia.core.errors import ArmnesiaError, Fault, InvalidLogError, OtherColumnsError
-from armnesia.core.messages import any_of
 from armnesia.service.answer_types import RecordsAdded
 from armnesia.service.api.answers import Body, answer
 from armnesia.service.idempotency import IdempotencyKey
@@ -40,8 +39,8 @@ ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 class Records(Body):
     """Rows, each with an id of its own: a row that is sent twice is added once.
 
-    `action`, `reward`, `user` and `id` are the names of the fields that have them. Action and reward must
-    have the names of the columns of the first ingest.
+    `action`, `reward`, `user` and `id` are the names of the fields that have them, which are the columns of
+    the vault's first ingest.
     """
 
     rows: list[dict[str, Value]] = Field(
@@ -125,7 +124,6 @@ def _ingest(vault: Vault, columns: dict[str, list[Any]], body: Records) -> Inges
             user=body.user,
             id=body.id,
             no_user=body.user is None,
-            other_ids=True,  # rows that are sent here always have ids, whatever the log had
             replace=body.replace,
             dry_run=body.dry_run,
         )
@@ -140,6 +138,8 @@ def _placed(error: ArmnesiaError) -> Problem:
         for fault in error.faults
     ]
     if isinstance(error, OtherColumnsError):
-        message = f"must be the column that the vault has its {error.role}s from: {any_of(error.known)}"
+        message = f"must be the column that the vault has its {error.role}s from: {error.known}"
+        if error.known is None:
+            message = "must not be given: the vault knows its rows by their contents, and takes none here"
         errors = [{"at": f"body/{error.role}", "message": message}]
     return Problem(problem_of(error).kind, errors=errors)

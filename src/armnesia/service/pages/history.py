@@ -14,9 +14,8 @@ BY_WORDS = {
 }
 KIND_WORDS = {
     "init": "Vault created",
-    "actions": "Arms fixed by the first rows",
+    "configured": "Configuration completed by rows",
     "arms": "Arm offered or retired",
-    "user_type": "Form of names fixed",
     "correct": "Rows corrected",
     "forget": "People or records forgotten",
     "erased": "Rows erased at a source",

@@ -32,8 +32,8 @@ from armnesia.vault.ledger.merkle import HASH_BYTES
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:armnesia:entry:v1"
 KINDS = (
-    *("init", "actions", "user_type", "arms", "correct", "forget", "readmit", "policy", "signing_key"),
-    *("token_revoked", "compacted", "erased", "restored", "without_journal"),
+    *("init", "configured", "arms", "correct", "forget", "readmit", "policy", "signing_key", "token_revoked"),
+    *("compacted", "erased", "restored", "without_journal"),
 )
 ABOUT_PEOPLE = ("forget", "readmit")
 """The kinds whose subject is the people of a request; that of all others is the configuration."""

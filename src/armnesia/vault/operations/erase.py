@@ -26,7 +26,7 @@ from armnesia.vault.results import SourceErasures
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.external_records import put_findings
 from armnesia.vault.state.source_counting import KIND_OF, Counted, SourceCounter
-from armnesia.vault.state.sources import CountedSource, checked_sources, put_sources
+from armnesia.vault.state.sources import CountedSource, checked_sources, held_sources, put_sources
 from armnesia.vault.state.transaction import Transaction
 
 with suppress(ImportError):  # absent on Windows
@@ -45,7 +45,7 @@ def _erasures(connection: VaultConnection, done: Mapping[str, "Erased"]) -> Sour
     with connection.reading() as transaction:
         now = [
             replace(each, rows=own.rows, remains=own.remains) if (own := done.get(each.id)) else each
-            for each in connection.records.sources(transaction.session)
+            for each in held_sources(transaction.session)
         ]
         permitted = transaction.state.configuration.may_erase_at_source
         return SourceErasures(permitted, tuple(now), transaction.state.head)

@@ -4,8 +4,9 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, Literal, TypeAlias
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 from armnesia.core.errors import (
     Fault,
@@ -24,74 +25,20 @@ from armnesia.logs.conditions import Where
 from armnesia.logs.log import actions_of
 from armnesia.logs.refusals import empty_log, refused
 from armnesia.logs.statements import Reading, Tally
-from armnesia.vault.configuration import Configuration
+from armnesia.vault.configuration import EXTERNAL, MANAGED, Configuration
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import served_action
-from armnesia.vault.state.decisions import VaultDecision, refused_arm
 from armnesia.vault.state.incoming_rows import read_rows
 from armnesia.vault.state.record_loader import RecordLoader
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_columns import (
-    append_fixed,
-    known_columns,
-    refuse_other_columns,
-    refuse_other_ids,
-    saved_columns,
-    user_type_for,
-    with_actions,
-    with_user_type,
-)
-from armnesia.vault.state.source_remarks import SourceRemarks
+from armnesia.vault.state.source_columns import columns_with, user_type_for
 from armnesia.vault.state.suppression import any_suppressed
+from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage.database import Session
-
-UserColumn: TypeAlias = Literal["named", "none", "unstated"]
-"""What the caller says of the users of a source: which column names them, that there are none, or nothing.
-
-It is unstated also where the column was found because it is called `user`.
-"""
 
 _MOST_UNDECLARED = 100
 """Actions that a first ingest may fix; a column with more values rather holds people, times or prices."""
-
-
-def _opened(
-    connection: VaultConnection,
-    source: Any,
-    named: Mapping[str, Any],
-    *,
-    table: str | None,
-    where: Where | None,
-    other_ids: bool,
-    no_user: bool,
-) -> Source:
-    """Open a source; columns that were not named are those that all earlier sources had.
-
-    With `other_ids`, a source has ids only if they are named; with `no_user`, it has no user column.
-    """
-    address = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
-    _refuse_own_file(connection, address)
-    with connection.reading() as transaction:
-        saved = saved_columns(transaction.session)
-    if other_ids:
-        saved.pop("id", None)
-    if no_user:
-        saved.pop("user", None)
-    if not re.search(r"[.](csv|tsv|txt)\b", address[-20:]):  # the delimiter of CSV files
-        saved.pop("delimiter", None)
-    given = {role: name for role, name in named.items() if name not in (None, IF_PRESENT)}
-    if named["user"] is None:
-        given["user"] = None
-    whole_rows = connection.records.holds_rows
-    return open_source(source, **{**saved, **given}, table=table, where=where, whole_rows=whole_rows)
-
-
-def _refuse_own_file(connection: VaultConnection, source: str) -> None:
-    """Refuse the vault's own file as a log: its rows are no decisions, and reading it would end its locks."""
-    own, path = (each.removeprefix("sqlite:///") for each in (connection.database.location, source))
-    if path != source and os.path.realpath(path) == os.path.realpath(own):
-        raise InvalidInputError(f"source {source!r} is the vault itself; name the log that it should take in")
 
 
 def ingest(
@@ -106,167 +53,198 @@ def ingest(
     where: Where | None = None,
     delimiter: str | None = None,
     no_user: bool = False,
-    other_columns: bool = False,
-    other_ids: bool = False,
     replace: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Ingested:
     """Add the rows of a file, a dataframe or a table, each once; see `armnesia.logs.open_source`.
 
-    All come in, in one transaction, or none. Columns that are not named are those that all earlier sources
-    had; of the first one these are `action`, `reward` and, if there is one, `user`. For `user`, None stands
-    for no user column. A source without one is refused, unless `no_user` states that the rows belong to no
-    user; once people were forgotten, the column must be named, unless the vault has its people from a column
-    `user`. Actions and rewards come from the same columns as before, unless `other_columns` states that
-    others mean the same. Rows come with ids if earlier ones did, and without if they did not, unless
-    `other_ids` states that none of them is there. With `replace`, rows whose action, reward or key was
-    corrected at the source come in the place of the records with their ids; the ledger says how many. With
-    `dry_run` the same is done without writing. `where` are conditions that rows must satisfy to come in, such
-    as "country = DE".
+    All come in, in one transaction, or none. The first ingest fixes the columns of the vault, by default
+    `action`, `reward` and, if there is one, `user`; later ones have the same, and need not name them. For
+    `user`, None stands for no user column. A source without one is refused, unless `no_user` states that the
+    rows belong to no user; once people were forgotten, the first user column must be named. With `replace`,
+    rows whose action, reward or key was corrected at the source come in the place of the records with their
+    ids; the ledger says how many. With `dry_run` the same is done without writing. `where` are conditions
+    that rows must satisfy to come in, such as "country = DE".
 
     An external vault counts the rows that are new at the source, and all sources again if rows that were
     counted have changed. A copy of a counted file elsewhere counts twice.
     """
     named = {"action": action, "reward": reward, "user": user, "id": id, "delimiter": delimiter}
-    rows = _opened(connection, source, named, table=table, where=where, other_ids=other_ids, no_user=no_user)
-    return _ingest(
-        connection,
-        rows,
-        users="none" if no_user else "unstated" if user in (None, IF_PRESENT) else "named",
-        other_columns=other_columns,
-        other_ids=other_ids,
-        replaces=replace,
-        dry_run=dry_run,
-        progress=progress,
-    )
-
-
-def _ingest(
-    connection: VaultConnection,
-    source: Source,
-    *,
-    users: UserColumn,
-    other_columns: bool,
-    other_ids: bool,
-    replaces: bool,
-    dry_run: bool,
-    progress: Progress | None,
-) -> Ingested:
-    """Add the rows of a source that is open."""
-    if users == "none" and source.columns.user is not None:
-        raise InvalidInputError("rows that belong to no user have no user column; leave out one of the two")
-    if replaces:
-        connection.records.check_corrections(source)
-
-    def check(session: Session) -> None:
-        _refuse_unknown_users(session, source, users)
-        if not other_columns:
-            refuse_other_columns(session, source)
-        # An external vault knows the rows of a source by where they are.
-        if not other_ids and connection.records.holds_rows:
-            refuse_other_ids(session, source)
-
     with connection.reading() as transaction:
-        check(transaction.session)
-        connection.records.check_source(transaction.session, source)
-        _warn_of_forgotten_records(transaction.session, source)
-    state, configuration = transaction.state, transaction.state.configuration
-    user_type = user_type_for(state, source)
-    source = source.keyed_by(configuration.key_columns).named_by(user_type or UserType.TEXT)
-    warn_of_propensities(source.varying_propensity(), stacklevel=4, by_decision=bool(configuration.by))
-    remarks = SourceRemarks(state, source)
-    with ExitStack() as stack:
-        stack.enter_context(_saying_remedy())
-        if connection.records.holds_rows:
-            reading = stack.enter_context(source.reading())
-            actions = _checked(source, reading, configuration)
-            transaction = stack.enter_context(connection.reading() if dry_run else connection.writing())
-            check(transaction.session)  # others may have written
-            loader = RecordLoader(
-                transaction,
-                source,
-                actions,
-                user_type,
-                replaces=replaces,
-                dry_run=dry_run,
-            )
-            for rows in read_rows(reading, source.columns, actions, configuration.reward_range):
-                remarks.read(transaction, rows)
-                loader.add(rows)
-                if progress is not None:
-                    progress(loader.counts["rows"])
-            state, counts, number = loader.store(), loader.counts, loader.n_decisions
-            served = served_action(transaction)
-        else:
-            actions = configuration.actions or _new_actions(
-                source, source.tallies(configuration.reward_range)
-            )
-            state, served, counts, number = _count_at_source(
-                connection, source, actions, user_type, dry_run=dry_run
-            )
-            if progress is not None:
-                progress(counts["rows"])
-    result = Ingested(
-        **counts,
-        served=served,
-        head=state.head,
-        user_column=source.columns.named().get("user"),
-        id_column=source.columns.id,
-        actions_fixed=None if configuration.actions else actions,
-        user_type_fixed=user_type if configuration.user_type is None else None,
-        dry_run=dry_run,
-        decisions=number if configuration.by else None,
-    )
-    remarks.warn(result)
-    return result
+        before, known = transaction.state, transaction.state.configuration
+        log = _opened(connection, known, source, named, table=table, where=where, no_user=no_user)
+        is_stated = no_user or user not in (None, IF_PRESENT) or "user" in known.columns
+        run = _Ingest(connection, before, log, is_stated, no_user, replace, dry_run, progress)
+        run.check(transaction.session)
+        _warn_of_forgotten_records(transaction.session, log)
+    user_type = user_type_for(known, log)
+    log = log.keyed_by(known.key_columns).named_by(user_type or UserType.TEXT)
+    warn_of_propensities(log.varying_propensity(), stacklevel=3, by_decision=bool(known.by))
+    with _saying_remedy():
+        return run.load(log, user_type) if known.mode == MANAGED else run.count(log, user_type)
 
 
-def _count_at_source(
+def _opened(
     connection: VaultConnection,
-    source: Source,
-    actions: tuple[Any, ...],
-    user_type: UserType | None,
+    known: Configuration,
+    source: Any,
+    named: Mapping[str, Any],
     *,
-    dry_run: bool,
-) -> tuple[State, Any, dict[str, Any], int]:
-    """Count what is new at the source of an external vault: state, served arm, counts, how many decisions."""
-    from armnesia.vault.state import external_records as external  # noqa: PLC0415 (few vaults need it)
+    table: str | None,
+    where: Where | None,
+    no_user: bool,
+) -> Source:
+    """Open a source; columns that were not named are those of the vault."""
+    address = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
+    _refuse_own_file(connection, address)
+    saved = dict(known.columns)
+    if no_user:
+        saved.pop("user", None)
+    if not re.search(r"[.](csv|tsv|txt)\b", address[-20:]):  # the delimiter of CSV files
+        saved.pop("delimiter", None)
+    given = {role: name for role, name in named.items() if name not in (None, IF_PRESENT)}
+    if named["user"] is None:
+        given["user"] = None
+    whole_rows = known.mode == MANAGED
+    return open_source(source, **{**saved, **given}, table=table, where=where, whole_rows=whole_rows)
 
-    assert isinstance(connection.records, external.ExternalRecords)
-    with connection.reading() if dry_run else connection.writing() as transaction:
-        before = transaction.state
-        if before.configuration.may_erase_at_source:
+
+def _refuse_own_file(connection: VaultConnection, source: str) -> None:
+    """Refuse the vault's own file as a log: its rows are no decisions, and reading it would end its locks."""
+    own, path = (each.removeprefix("sqlite:///") for each in (connection.database.location, source))
+    if path != source and os.path.realpath(path) == os.path.realpath(own):
+        raise InvalidInputError(f"source {source!r} is the vault itself; name the log that it should take in")
+
+
+@dataclass(frozen=True)
+class _Ingest:
+    """A source that was opened, and what is to be done with its rows."""
+
+    connection: VaultConnection
+    before: State
+    """The state by which the source was opened."""
+    source: Source
+    user_is_stated: bool
+    """Whether the caller, or an earlier ingest, says which column names people, or that there is none."""
+    no_user: bool
+    replaces: bool
+    dry_run: bool
+    progress: Progress | None
+
+    def check(self, session: Session) -> None:
+        """Refuse a source that rows of this vault cannot come from."""
+        if self.no_user and self.source.columns.user is not None:
+            raise InvalidInputError(
+                "rows that belong to no user have no user column; leave out one of the two"
+            )
+        external = self.before.configuration.mode == EXTERNAL
+        if self.replaces:
+            _check_corrections(self.source, external=external)
+        self.refuse_unknown_users(session)
+        _ = self.columns
+        if external:
+            from armnesia.vault.state.external_records import refuse_source  # noqa: PLC0415 (few vaults need it)
+
+            refuse_source(self.before.configuration, self.source)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns of the vault from now on."""
+        return columns_with(self.before.configuration, self.source)
+
+    def refuse_unknown_users(self, session: Session) -> None:
+        """Refuse rows without users unless that is stated: they could not get any later.
+
+        Once people were forgotten, some rows of a source whose user column was not named may be theirs.
+        """
+        column = self.source.columns.named().get("user")
+        if self.no_user or (
+            column is not None and (self.user_is_stated or not any_suppressed(session, "user"))
+        ):
+            return
+        with self.source.connection() as connection:
+            likely = likely_user_columns(self.source.scan(connection).columns)
+        hint = f" ({listed(likely, 5)} may be it)" if likely else ""
+        raise VaultError(
+            f"no person's rows could be found later, because no user column was named{hint}: name it with"
+            " user (--user-column), so that those of forgotten people stay out; or, if the rows belong to no"
+            " user, say so with no_user=True (--no-user); nothing was ingested"
+        )
+
+    @contextmanager
+    def beginning(self, actions: tuple[Any, ...], user_type: UserType | None) -> Iterator[Transaction]:
+        """Begin a transaction whose configuration is complete; a dry run stores nothing of it."""
+        connection, known = self.connection, self.before.configuration
+        with connection.reading() if self.dry_run else connection.writing() as transaction:
+            if transaction.state.configuration != known:
+                raise VaultError("the configuration of the vault was changed meanwhile; ingest again")
+            self.refuse_unknown_users(transaction.session)  # others may have forgotten somebody
+            shown = {"actions": actions, "user_type": user_type, "columns": self.columns}
+            if any(getattr(known, name) != value for name, value in shown.items()):
+                completed = replace(known, **shown)
+                if self.dry_run:
+                    transaction.state = transaction.state.changed(configuration=completed)
+                else:
+                    transaction.append("configured", configuration=completed)
+            yield transaction
+
+    def load(self, source: Source, user_type: UserType | None) -> Ingested:
+        """Load the rows of a source into a managed vault, chunk by chunk."""
+        known = self.before.configuration
+        with source.reading() as reading:
+            actions = _checked(source, reading, known)
+            with self.beginning(actions, user_type) as transaction:
+                loader = RecordLoader(transaction, source, replaces=self.replaces, dry_run=self.dry_run)
+                for rows in read_rows(reading, source.columns, actions, known.reward_range):
+                    loader.add(rows)
+                    if self.progress is not None:
+                        self.progress(loader.counts["rows"])
+                loader.store()
+                return self._result(transaction, loader.counts, loader.n_decisions)
+
+    def count(self, source: Source, user_type: UserType | None) -> Ingested:
+        """Count what is new at the source of an external vault."""
+        from armnesia.vault.state.external_records import count_new_rows  # noqa: PLC0415
+
+        known = self.before.configuration
+        if known.may_erase_at_source:
             _warn_of_unerasable(source)
-        state = with_user_type(with_actions(before, actions), user_type)
-        found = connection.records.new_rows(transaction, state, source)
-        changes = external.changes_of(transaction, state, found)
-        _refuse_retired_arms(state, changes)
-        n_before = connection.records.count(transaction.session) if found.because else 0
-        if not dry_run:
-            append_fixed(transaction, state.configuration)
-            external.put_findings(transaction, found, warns=True)
-        served = served_action(transaction)
-    counts = {
-        "rows": sum(own.n_rows for own in found.counted.values()),
-        "added": found.n_counted - n_before,
-        "already_there": 0,
-        "suppressed": sum(own.n_left_out for own in found.counted.values()),
-        "recounted_because": found.because,
-    }
-    n_decisions = max([before.n_decisions, *(after.number for _, after in changes)])
-    return transaction.state, served, counts, n_decisions
+        actions = known.actions or _new_actions(source, source.tallies(known.reward_range))
+        with self.beginning(actions, user_type) as transaction:
+            counts, n_decisions = count_new_rows(transaction, source, dry_run=self.dry_run)
+            result = self._result(transaction, counts, n_decisions)
+        if self.progress is not None:
+            self.progress(counts["rows"])
+        return result
+
+    def _result(self, transaction: Transaction, counts: Mapping[str, Any], n_decisions: int) -> Ingested:
+        known, made = self.before.configuration, transaction.state.configuration
+        return Ingested(
+            **counts,
+            served=served_action(transaction),
+            head=transaction.state.head,
+            user_column=self.source.columns.named().get("user"),
+            id_column=self.source.columns.id,
+            actions_fixed=made.actions if known.actions is None else None,
+            user_type_fixed=made.user_type if known.user_type is None else None,
+            dry_run=self.dry_run,
+            decisions=n_decisions if known.by else None,
+        )
 
 
-def _refuse_retired_arms(state: State, changes: Sequence[tuple[VaultDecision, VaultDecision]]) -> None:
-    """Refuse rows of arms that their decision refuses, where there are more of them than before."""
-    configuration = state.configuration
-    if not any(rule.new_rows == "refuse" for rule in configuration.arms):
-        return
-    for old, new in changes:
-        for arm in sorted(configuration.refuses(new.key)):
-            if new.statistics.counts[arm] > old.statistics.counts[arm]:
-                raise refused_arm(configuration, new.key, state.actions[arm], None)
+def _check_corrections(source: Source, *, external: bool) -> None:
+    """Refuse corrections where the old rows are not here, or nothing says which they are."""
+    if external:
+        raise VaultError(
+            "an external vault holds no rows that others could replace: rows that were corrected at their"
+            " source count after armnesia ingest, which counts a source that has changed again"
+        )
+    if source.columns.id is None:
+        raise InvalidInputError(
+            "corrections need the id column, which says which record a row replaces: name it with id"
+            " (--id-column); records that came in without ids cannot be corrected"
+        )
 
 
 def _warn_of_unerasable(source: Source) -> None:
@@ -275,7 +253,7 @@ def _warn_of_unerasable(source: Source) -> None:
         source.eraser().check()
     except (UnsupportedError, InvalidLogError) as error:
         warnings.warn(
-            f"this vault may erase rows at its sources, but cannot at this one: {error}", stacklevel=5
+            f"this vault may erase rows at its sources, but cannot at this one: {error}", stacklevel=4
         )
 
 
@@ -330,28 +308,5 @@ def _warn_of_forgotten_records(session: Session, source: Source) -> None:
         warnings.warn(
             "single records were forgotten here: without the id column they are not recognised, and come in"
             " again if this source has them",
-            stacklevel=4,
+            stacklevel=3,
         )
-
-
-def _refuse_unknown_users(session: Session, source: Source, users: UserColumn) -> None:
-    """Refuse rows without users unless that is stated: they could not get any later.
-
-    Once people were forgotten, some rows of a source whose user column was not named may be theirs. A column
-    `user` is taken where the vault has all its people from a column of that name.
-    """
-    column = source.columns.named().get("user")
-    if users == "none" or (users == "named" and column is not None):
-        return
-    if column is not None and (
-        [column] == known_columns(session, "user") or not any_suppressed(session, "user")
-    ):
-        return
-    with source.connection() as connection:
-        likely = likely_user_columns(source.scan(connection).columns)
-    hint = f" ({listed(likely, 5)} may be it)" if likely else ""
-    raise VaultError(
-        f"no person's rows could be found later, because no user column was named{hint}: name it with user"
-        " (--user-column), so that those of forgotten people stay out; or, if the rows belong to no user, say"
-        " so with no_user=True (--no-user); nothing was ingested"
-    )

@@ -8,6 +8,7 @@ from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.people import READMITTED, Mention, People
 from armnesia.vault.results import Readmitted
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.sources import mark_outdated
 from armnesia.vault.state.suppression import History
 
 
@@ -31,5 +32,5 @@ def readmit(
         ends = sorted(set(history.suppressed.values()))
         entry = transaction.append("readmit", people=people.root, ends=ends)
         transaction.put(history.after_readmitting(number), history.rows.values())
-        connection.records.readmit(transaction)
+        mark_outdated(transaction)
     return Readmitted(len(target.names), entry.number, transaction.state.head)

@@ -11,6 +11,7 @@ from armnesia.vault.state.certificates import entry_in
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import find_decision
 from armnesia.vault.state.decisions import DEFAULT, VaultDecision, key_dict, stacked
+from armnesia.vault.state.sources import held_sources
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import EntryRow, SuppressedRow
@@ -30,7 +31,7 @@ def status_of(
         suppressed = tables.count(session, SuppressedRow, readmitted=None)
         corrected = [entry_in(text) for text in tables.envelopes_of(session, ["correct"])]
         waiting = _uncompacted(session)
-        sources = connection.records.sources(session)
+        sources = held_sources(session)
         records = connection.records.count(session)
     return Status(
         vault=state.vault,

@@ -6,6 +6,7 @@ whatever has changed there is counted first.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from armnesia.core.errors import ArmnesiaError, OutdatedSourceError, VaultError
 from armnesia.core.identifiers import UserType
@@ -16,15 +17,15 @@ from armnesia.logs.files import FileSource
 from armnesia.logs.frames import FrameSource
 from armnesia.logs.refusals import empty_log
 from armnesia.logs.statements import Chosen
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import HeldSource
 from armnesia.vault.state.decision_table import (
     changed_decisions,
     put_decisions,
     read_decisions,
 )
-from armnesia.vault.state.decisions import VaultDecision, count_in_decisions, decided
+from armnesia.vault.state.decisions import VaultDecision, count_in_decisions, decided, refused_arm
 from armnesia.vault.state.likely_names import likely_spellings
 from armnesia.vault.state.records import (
     DecisionSums,
@@ -34,7 +35,6 @@ from armnesia.vault.state.records import (
     statistics_problems,
 )
 from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_columns import known_columns
 from armnesia.vault.state.source_counting import Findings, SourceCounter
 from armnesia.vault.state.sources import (
     OUTDATED,
@@ -58,19 +58,6 @@ class ExternalRecords(Records):
     def count(self, session: Session) -> int:
         """By the statistics."""
         return count_in_decisions(tables.stream(session, DecisionRow))
-
-    def new_rows(self, transaction: Transaction, state: State, source: Source) -> Findings:
-        """Count what is new at a source and at all others: rows may have moved here from one of them."""
-        before, new, address = checked_sources(transaction), None, source.address()
-        known = next((each for each in before if each.address == address), None)
-        if known is None:
-            number = max((each.number for each in before), default=0) + 1
-            known = new = CountedSource(number, address, OUTDATED)
-        counter = SourceCounter(transaction.session, transaction.keyring, state)
-        found = counter.find(before, new=new, opened={known.number: source})
-        if new is not None and source.where and not found.counted[new.number].n_rows:
-            raise empty_log(source.where)
-        return found
 
     def look_up(self, transaction: Transaction, target: ErasureTarget, *, exactly: bool) -> Findings:
         """Look the people, or the ids, of a request up at the sources; with `exactly` no other spellings."""
@@ -125,64 +112,21 @@ class ExternalRecords(Records):
         assert lookup is not None
         marked = [replace(each, to_erase=True) for each in lookup.after]
         put_findings(transaction, replace(lookup, after=marked))
-        held = self.names_held(transaction, target, lookup)
+        held = self.held(transaction, target, target.row_keys(transaction.keyring), lookup)
         return DeletedRecords(self._found(transaction, lookup), [], held)
 
-    def names_held(
-        self, transaction: Transaction, target: ErasureTarget, lookup: Findings | None
-    ) -> set[bytes]:
-        """What the lookup found; people who are forgotten have no rows here."""
-        return self.keys_held(transaction, target, target.row_keys(transaction.keyring), lookup)
-
-    def keys_held(
+    def held(
         self,
         transaction: Transaction,
         target: ErasureTarget,
         keys: Iterable[bytes],
         lookup: Findings | None,
     ) -> set[bytes]:
-        """What the lookup found."""
+        """What the lookup found; people who are forgotten have no rows here."""
         if lookup is None:
             return set()
         held = replace(target, names=tuple(lookup.names))
         return set(held.row_keys(transaction.keyring)).intersection(keys)
-
-    def some_without_user(self, session: Session, lookup: Findings | None) -> bool:
-        """Whether a source has rows without a user."""
-        return lookup is not None and any(
-            "user" not in source.columns.named() or source.first_wrong("user")
-            for source in lookup.opened.values()
-        )
-
-    def check_source(self, session: Session, source: Source) -> None:
-        """Refuse a dataframe, which cannot be opened again, and conditions and paths that may name people."""
-        if isinstance(source, FrameSource):
-            raise VaultError("an external vault looks people up at the source: give a file or a table")
-        partitions = source.partitions if isinstance(source, FileSource) else ()
-        for role in ("user", "id"):
-            name = source.columns.named().get(role)
-            if name in partitions:
-                raise VaultError(
-                    "an external vault stores the paths of its files, which must not name people;"
-                    f" {source.described(role)} is in the names of folders: write it into the files, or use a"
-                    " managed vault"
-                )
-            # A column `user` has names also where this source names no user column, or another.
-            own = [each for each in (name, "user" if role == "user" else None) if each is not None]
-            columns = {each.casefold() for each in (*known_columns(session, role), *own)}
-            for condition in source.where:
-                if condition.column.casefold() in columns:
-                    raise VaultError(
-                        "an external vault stores the conditions of its sources, so they must not be on the"
-                        f" {role} column of this source or of an earlier one; got one on {condition.column!r}"
-                    )
-
-    def check_corrections(self, source: Source) -> None:
-        """Refuse: the old rows are at their sources, and not here."""
-        raise VaultError(
-            "an external vault holds no rows that others could replace: rows that were corrected at their"
-            " source count after armnesia ingest, which counts a source that has changed again"
-        )
 
     def problems(
         self,
@@ -247,15 +191,6 @@ class ExternalRecords(Records):
             found = replace(found, after=[replace(each, to_erase=True) for each in found.after])
         put_findings(transaction, found)
 
-    def readmit(self, transaction: Transaction) -> None:
-        """Count all sources again next time: they may have rows of people who are readmitted."""
-        before = checked_sources(transaction)
-        put_sources(transaction, before, [replace(each, version=OUTDATED) for each in before])
-
-    def sources(self, session: Session) -> tuple[HeldSource, ...]:
-        """Each source, and what is due there."""
-        return tuple(each.held for each in read_sources(session))
-
 
 def _may_contain(decision: VaultDecision, rows: Iterable[tuple[int, int, int, bool]]) -> bool:
     """Whether rows, per arm, can be among those of a decision."""
@@ -294,3 +229,71 @@ def put_findings(transaction: Transaction, found: Findings, *, warns: bool = Fal
     changed = [after for _, after in changes_of(transaction, transaction.state, found)]
     put_decisions(transaction, decided(changed, transaction.state.configuration, warns=warns))
     put_sources(transaction, found.before, found.after)
+
+
+def refuse_source(configuration: Configuration, source: Source) -> None:
+    """Refuse a dataframe, which cannot be opened again, and conditions and paths that may name people."""
+    if isinstance(source, FrameSource):
+        raise VaultError("an external vault looks people up at the source: give a file or a table")
+    partitions = source.partitions if isinstance(source, FileSource) else ()
+    for role in ("user", "id"):
+        name = source.columns.named().get(role)
+        if name in partitions:
+            raise VaultError(
+                "an external vault stores the paths of its files, which must not name people;"
+                f" {source.described(role)} is in the names of folders: write it into the files, or use a"
+                " managed vault"
+            )
+        # A column `user` has names also where this source names no user column, or another.
+        own = {name, configuration.columns.get(role), "user" if role == "user" else None}
+        columns = {each.casefold() for each in own if each is not None}
+        for condition in source.where:
+            if condition.column.casefold() in columns:
+                raise VaultError(
+                    "an external vault stores the conditions of its sources, so they must not be on the"
+                    f" {role} column; got one on {condition.column!r}"
+                )
+
+
+def count_new_rows(transaction: Transaction, source: Source, *, dry_run: bool) -> tuple[dict[str, Any], int]:
+    """Store what is new at a source, and at all others: the counts, and how many decisions there are then."""
+    state = transaction.state
+    found = _new_rows(transaction, source)
+    changes = changes_of(transaction, state, found)
+    _refuse_retired_arms(state, changes)
+    n_before = count_in_decisions(tables.stream(transaction.session, DecisionRow)) if found.because else 0
+    if not dry_run:
+        put_findings(transaction, found, warns=True)
+    counts = {
+        "rows": sum(own.n_rows for own in found.counted.values()),
+        "added": found.n_counted - n_before,
+        "already_there": 0,
+        "suppressed": sum(own.n_left_out for own in found.counted.values()),
+        "recounted_because": found.because,
+    }
+    return counts, max([state.n_decisions, *(after.number for _, after in changes)])
+
+
+def _new_rows(transaction: Transaction, source: Source) -> Findings:
+    """Count what is new at a source and at all others: rows may have moved here from one of them."""
+    before, new, address = checked_sources(transaction), None, source.address()
+    known = next((each for each in before if each.address == address), None)
+    if known is None:
+        number = max((each.number for each in before), default=0) + 1
+        known = new = CountedSource(number, address, OUTDATED)
+    counter = SourceCounter(transaction.session, transaction.keyring, transaction.state)
+    found = counter.find(before, new=new, opened={known.number: source})
+    if new is not None and source.where and not found.counted[new.number].n_rows:
+        raise empty_log(source.where)
+    return found
+
+
+def _refuse_retired_arms(state: State, changes: Sequence[tuple[VaultDecision, VaultDecision]]) -> None:
+    """Refuse rows of arms that their decision refuses, where there are more of them than before."""
+    configuration = state.configuration
+    if not any(rule.new_rows == "refuse" for rule in configuration.arms):
+        return
+    for old, new in changes:
+        for arm in sorted(configuration.refuses(new.key)):
+            if new.statistics.counts[arm] > old.statistics.counts[arm]:
+                raise refused_arm(configuration, new.key, state.actions[arm], None)

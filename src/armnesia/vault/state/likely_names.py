@@ -12,7 +12,6 @@ from dataclasses import replace
 from armnesia.core.errors import SimilarNameError, VaultError
 from armnesia.core.identifiers import UserType
 from armnesia.vault.erasure_target import ErasureTarget
-from armnesia.vault.state.source_columns import may_have_ids
 from armnesia.vault.state.transaction import Transaction
 
 _NUMBER_AT_END = re.compile(r"(.*[^0-9.])?([0-9]{1,18})", re.DOTALL)
@@ -61,11 +60,10 @@ def refuse_other_spellings(
     missing = [name for name, key in keys if key not in held]
     if not missing:
         return
-    if target.kind == "record" and not held and not may_have_ids(transaction.session):
+    if target.kind == "record" and not held and not transaction.state.configuration.may_have_ids:
         raise VaultError(
-            "no row of this vault has an id, because its sources were ingested without an id column"
-            " (--id-column): rows can be forgotten by their user only; if a later source brings these ids,"
-            " add exactly=True (--exactly); nothing was changed"
+            "no row of this vault has an id, because its sources have no id column (--id-column):"
+            " rows can be forgotten by their user only; nothing was changed"
         )
     if target.kind == "user" and transaction.state.configuration.user_type is not UserType.TEXT:
         return  # all spellings of an integer are one name

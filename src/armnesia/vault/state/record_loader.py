@@ -17,10 +17,8 @@ import numpy as np
 
 from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import ChangedRecordError, Fault, VaultError
-from armnesia.core.identifiers import UserType
 from armnesia.core.messages import counted
 from armnesia.logs import Source
-from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
     changed_decisions,
@@ -28,20 +26,12 @@ from armnesia.vault.state.decision_table import (
 )
 from armnesia.vault.state.decisions import FIRST, decided, refused_arm
 from armnesia.vault.state.incoming_rows import Rows
-from armnesia.vault.state.sealed_state import State
-from armnesia.vault.state.source_columns import (
-    append_fixed,
-    columns_of,
-    known_columns,
-    with_actions,
-    with_user_type,
-)
 from armnesia.vault.state.suppression import read_checked_suppressed
 from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Row, Session
 from armnesia.vault.storage.digest_arrays import NO_DIGEST, Columns, order_of, packed
-from armnesia.vault.storage.schema import RecordRow, SourceRow
+from armnesia.vault.storage.schema import RecordRow
 
 _AT_ONCE = 500_000
 """Records that are sorted before they are inserted: then each page of one index is written once."""
@@ -58,26 +48,23 @@ class RecordLoader:
         self,
         transaction: Transaction,
         source: Source,
-        actions: tuple[Any, ...],
-        user_type: UserType | None,
         *,
         replaces: bool = False,
         dry_run: bool = False,
     ) -> None:
         self._transaction, self._session = transaction, transaction.session
-        self._keyring, self._before = transaction.keyring, transaction.state
-        self._state = with_user_type(with_actions(self._before, actions), user_type)
+        self._keyring, self._state = transaction.keyring, transaction.state
+        """The state before the first row, which has the whole configuration."""
         self._source, self._replaces, self._dry_run = source, replaces, dry_run
-        self._suppressed = read_checked_suppressed(self._session, self._keyring, self._before)
+        self._suppressed = read_checked_suppressed(self._session, self._keyring, self._state)
         self._numbers = DecisionNumbers(self._session, self._state)
         rules = self._state.configuration.arms
         self._refuses_arms = any(rule.new_rows == "refuse" for rule in rules)
         self._holds_records = tables.exists(self._session, RecordRow, after=b"")
         """Whether there were records before the first chunk."""
-        if not dry_run:
-            self._put_source()
+        n_arms = len(self._state.actions)
         self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
-            lambda: ([0] * len(actions), [0] * len(actions))
+            lambda: ([0] * n_arms, [0] * n_arms)
         )
         """By decision, the counts and the units of the added rows, per arm."""
         self._pending = _PendingRecords(self._session, is_first_load=not self._holds_records)
@@ -183,11 +170,9 @@ class RecordLoader:
         """Refuse rows that the vault holds otherwise; later chunks, not read yet, may have more of them."""
         field, verbs = "id", ("has", "have")
         if rows.ordinals is not None:
-            field, verbs, user = "user", ("is", "are"), self._source.columns.user
-            known = [name for name in known_columns(self._session, "user") if name != user]
-            option = f"--user-column {' or '.join(known)}" if known else "the same --user-column"
-            what = "in the vault already with another user column, or without one"
-            remedy = f"give {option}, as before, or make a new vault"
+            field, verbs = "user", ("is", "are")
+            what = "in the vault already without a user, or with another one"
+            remedy = "to whom a row belongs cannot change: leave them out, or make a new vault"
         elif of_others:
             what = "an id that the vault holds for another user, or without one"
             remedy = (
@@ -246,31 +231,22 @@ class RecordLoader:
         self._transaction.note_records(form % row for row in records)
         self._pending.add(columns)
 
-    def _put_source(self) -> None:
-        """Store the columns of the source, by which later ones are compared."""
-        description = canonical({"columns": columns_of(self._source)})
-        if not tables.exists(self._session, SourceRow, description=description):
-            self._transaction.put([SourceRow(tables.count(self._session, SourceRow) + 1, description)])
-
     @property
     def n_decisions(self) -> int:
         """How many decisions there are with the new keys."""
-        return self._before.n_decisions + len(self._numbers.new)
+        return self._state.n_decisions + len(self._numbers.new)
 
-    def store(self) -> State:
+    def store(self) -> None:
         """Store what is left and the statistics of decisions with new rows, which decide again."""
         if self._dry_run:
-            return self._before
+            return
         self._pending.insert()
         self._pending.restore_indexes()
-        state, transaction = self._state, self._transaction
-        append_fixed(transaction, state.configuration)
-        changed = changed_decisions(transaction, state, self._numbers.new, self._sums)
+        changed = changed_decisions(self._transaction, self._state, self._numbers.new, self._sums)
         filled = [after for _, after in changed]
-        put_decisions(transaction, decided(filled, state.configuration, warns=True))
+        put_decisions(self._transaction, decided(filled, self._state.configuration, warns=True))
         if self.counts["replaced"]:
-            transaction.append("correct", replaced=self.counts["replaced"])
-        return transaction.state
+            self._transaction.append("correct", replaced=self.counts["replaced"])
 
 
 def _records(columns: Columns) -> list[Row]:

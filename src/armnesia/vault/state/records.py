@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted
 from armnesia.core.progress import RowCounter
-from armnesia.logs import Source
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.results import HeldSource
 from armnesia.vault.state.check_sums import CheckSums, compute_check_sums
 from armnesia.vault.state.decision_table import put_decisions
 from armnesia.vault.state.decisions import VaultDecision, decided, in_decision
@@ -91,39 +89,15 @@ class Records:
         rows = tables.delete(transaction.session, RecordRow, **{target.row_column: keys})
         return DeletedRecords(sums, rows, {bytes(getattr(row, target.row_column) or b"") for row in rows})
 
-    def names_held(
-        self, transaction: Transaction, target: ErasureTarget, lookup: "Findings | None"
-    ) -> set[bytes]:
-        """The row keys of those names in a request that have records."""
-        return self.keys_held(transaction, target, target.row_keys(transaction.keyring), lookup)
-
-    def keys_held(
+    def held(
         self,
         transaction: Transaction,
         target: ErasureTarget,
         keys: Sequence[bytes],
         lookup: "Findings | None",
     ) -> set[bytes]:
-        """Which row keys, of names that are spelled nearly as those of a request, have records."""
+        """Which of these row keys, of names of the same kind as those of a request, have records."""
         return tables.values_of_records(transaction.session, target.row_column, keys)
-
-    def some_without_user(self, session: Session, lookup: "Findings | None") -> bool:
-        """Whether there may be records without a user."""
-        return tables.exists(session, RecordRow, owner=None)
-
-    def check_source(self, session: Session, source: Source) -> None:
-        """Refuse a source that rows of this vault cannot come from: there is none."""
-
-    def check_corrections(self, source: Source) -> None:
-        """Refuse rows without ids: nothing says which record they correct."""
-        if source.columns.id is None:
-            raise InvalidInputError(
-                "corrections need the id column, which says which record a row replaces: name it with id"
-                " (--id-column); records that came in without ids cannot be corrected"
-            )
-
-    def readmit(self, transaction: Transaction) -> None:
-        """Let records of people who were readmitted in again."""
 
     def scan(
         self,
@@ -203,9 +177,15 @@ class Records:
             )
         put_decisions(transaction, again)
 
-    def sources(self, session: Session) -> tuple[HeldSource, ...]:
-        """The sources that records are looked up at: none."""
-        return ()
+
+def may_be_without_user(session: Session, lookup: "Findings | None") -> bool:
+    """Whether there may be rows without a user."""
+    if lookup is None:
+        return tables.exists(session, RecordRow, owner=None)
+    return any(
+        "user" not in source.columns.named() or bool(source.first_wrong("user"))
+        for source in lookup.opened.values()
+    )
 
 
 def refuse_returned(held: Collection[bytes]) -> None:

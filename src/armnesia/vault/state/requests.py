@@ -15,7 +15,7 @@ from armnesia.vault.results import ForgottenBefore
 from armnesia.vault.state.certificates import time_of
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.likely_names import refuse_other_spellings
-from armnesia.vault.state.records import DeletedRecords, refuse_returned
+from armnesia.vault.state.records import DeletedRecords, may_be_without_user, refuse_returned
 from armnesia.vault.state.suppression import History
 from armnesia.vault.state.transaction import Transaction
 
@@ -110,7 +110,7 @@ def find(
     target, history = named.without(before), history.without(before)
     entries = _by_entry(transaction, before)
     if not target.names:
-        refuse_returned(records.names_held(transaction, named, None))
+        refuse_returned(records.held(transaction, named, named.row_keys(transaction.keyring), None))
         return Found(named, entries, target, history, DeletedRecords({}, [], set()))
     lookup = records.look_up(transaction, target, exactly=exactly)
     because = None if lookup is None else lookup.because
@@ -119,9 +119,10 @@ def find(
         rows = records.delete(transaction, target, lookup)
     else:
         sums = records.find(transaction, target, lookup)
-        rows = DeletedRecords(sums, [], records.names_held(transaction, target, lookup))
+        held = records.held(transaction, target, target.row_keys(transaction.keyring), lookup)
+        rows = DeletedRecords(sums, [], held)
     if not exactly:
-        holds = partial(records.keys_held, transaction, target, lookup=lookup)
+        holds = partial(records.held, transaction, target, lookup=lookup)
         refuse_other_spellings(transaction, target, rows.held, holds)
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in rows.held)
@@ -133,7 +134,7 @@ def find(
         history,
         rows,
         not_held,
-        may_be_without_user=people_not_held and records.some_without_user(session, lookup),
+        may_be_without_user=people_not_held and may_be_without_user(session, lookup),
         sources=None if lookup is None else tuple(each.id for each in lookup.before),
         recounted_because=because,
         rows_gone=max(0, gone),

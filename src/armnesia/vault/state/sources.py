@@ -25,7 +25,7 @@ from armnesia.core.randomness import secret_bytes
 from armnesia.core.urls import is_remote, redacted
 from armnesia.logs import Source
 from armnesia.logs.source import Version, reopen
-from armnesia.vault.configuration import EXTERNAL, Configuration
+from armnesia.vault.configuration import Configuration
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.source_columns import ROLES
@@ -204,6 +204,17 @@ def read_sources(session: Session) -> list[CountedSource]:
     return found
 
 
+def held_sources(session: Session) -> tuple[HeldSource, ...]:
+    """Each source, and what is due there; a managed vault has none."""
+    return tuple(each.held for each in read_sources(session))
+
+
+def mark_outdated(transaction: Transaction) -> None:
+    """Have all sources counted again next time: they may have rows of people who are readmitted."""
+    before = checked_sources(transaction)
+    put_sources(transaction, before, [replace(each, version=OUTDATED) for each in before])
+
+
 def checked_sources(transaction: Transaction) -> list[CountedSource]:
     """All sources; refuse them if they are not those under the seal, of which one may hide people."""
     if not transaction.state.check_sums.has(transaction.keyring, "source", _rows(transaction.session)):
@@ -239,7 +250,7 @@ def move_sources(
 
     `dropped` are the ids of those that were dropped after the backup of a vault was made.
     """
-    sources = read_sources(session) if configuration.mode == EXTERNAL else []
+    sources = read_sources(session)
     known = {each.name: each for each in sources if each.id not in dropped}
     left = {name: each for name, each in known.items() if name not in without}
     for name, there in [*((name, known) for name in without), *((old, left) for old, _ in moved)]:
