@@ -30,7 +30,7 @@ def test_a_file_of_people_is_one_request_and_each_has_a_certificate(
 ) -> None:
     Path("people").write_text(text, encoding="utf-8", newline="")
     done = run("forget", "--file", "people", *options, "--json").json
-    assert (done["records"], done["entry"], done["certificate"]) == (41, 2, None)
+    assert (done["records"], done["entry"], done["certificate"]) == (41, 3, None)
     for person, other in (("u1", "a0"), ("a0", "u1")):
         Path(f"{person}.json").write_text(run("certificate", "show", "--user", person, "--json").out)
         checked = run("certificate", "verify", f"{person}.json", "--public-key", key)
@@ -128,7 +128,7 @@ def test_who_was_not_held_and_who_was_readmitted_is_said(run: Any, vault: Path) 
     assert "nothing" in shown.splitlines()[0]
     run("readmit", "--user", "u1")
     assert (
-        "people of this request were admitted again (entry 3)"
+        "people of this request were admitted again (entry 4)"
         in run("certificate", "show", "--user", "u1").out
     )
 

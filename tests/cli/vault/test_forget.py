@@ -55,9 +55,9 @@ def test_the_words_say_what_was_deleted_and_how_to_get_the_certificate(run: Any,
     lines = run("forget", "--user", "u1").out.splitlines()
     assert lines[0] == "Forgotten: 40 records. Served before: B; now: A."
     assert lines[1].startswith("Guarantee: (ε = 0, δ = 0) at level retained")
-    assert lines[2:] == ["Ledger: entry 2", "Certificate: armnesia certificate show --user u1"]
+    assert lines[2:] == ["Ledger: entry 3", "Certificate: armnesia certificate show --user u1"]
     *_, ledger, certificate = run("forget", *users("a1", "b 2"), "--exactly").out.splitlines()
-    assert ledger == "Ledger: entry 3"
+    assert ledger == "Ledger: entry 4"
     assert certificate.startswith(
         "Certificate: armnesia certificate show, with the same names and --out-folder"
     )
@@ -77,12 +77,12 @@ def test_the_same_request_twice_has_one_answer(run: Any, vault: Path) -> None:
     again = run("forget", "--user", "u1", *GAUSSIAN, "--json").json
     assert (first["repeated"], again["repeated"]) == (False, True)
     assert (again["entry"], again["head"]) == (first["entry"], first["head"])
-    assert [(each["entry"], each["names"]) for each in again["forgotten_before"]] == [(2, ["u1"])]
+    assert [(each["entry"], each["names"]) for each in again["forgotten_before"]] == [(3, ["u1"])]
     ignored = "The unlearner and the budget that were given are not used: the first answer stands."
     assert ignored in run("forget", "--user", "u1", *GAUSSIAN).out
     plain = run("forget", "--user", "u1").out
     assert plain.startswith("This was forgotten before: nothing was changed.\nForgotten before: 'u1', on ")
-    assert ", by entry 2\n" in plain
+    assert ", by entry 3\n" in plain
     assert ignored not in plain
 
 

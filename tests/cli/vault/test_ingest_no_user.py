@@ -44,13 +44,3 @@ def test_unless_they_belong_to_no_user(run: Any) -> None:
     both = run("ingest", "people.csv", "--no-user", "--user-column", "who")
     assert both.code == 2
     assert "rows that belong to no user have no user column" in both.err
-
-
-def test_forgotten_records_need_the_column_of_ids(run: Any) -> None:
-    Path("named.csv").write_text("action,reward,who,id\nA,1,cem,3\n")
-    with_ids = ("--user-column", "who", "--id-column", "id", "--other-ids")
-    assert run("ingest", "named.csv", *with_ids).code == 0
-    assert run("forget", "--records", "3").code == 0
-    warned = run("ingest", "named.csv", "--user-column", "who")
-    assert warned.code == 0
-    assert "single records were forgotten here" in warned.err

@@ -17,7 +17,8 @@ def test_the_ledger_is_listed_and_checked(run: Any, vault: Path) -> None:
     run("forget", "--user", "u1")
     listed = run("ledger", "--json").json
     assert set(listed) == {"head", "entries"}
-    assert [(entry["number"], entry["kind"]) for entry in listed["entries"]] == [(1, "init"), (2, "forget")]
+    assert [entry["number"] for entry in listed["entries"]] == [1, 2, 3]
+    assert [entry["kind"] for entry in listed["entries"]] == ["init", "configured", "forget"]
     assert "rollback" in run("ledger").out
     checked = run("ledger", "--checkpoint", "first", "--json")
     assert (checked.code, set(checked.json), checked.json["holds"]) == (
@@ -41,13 +42,13 @@ def test_an_export_has_envelopes_and_names_nobody(run: Any, vault: Path) -> None
     run("forget", "--user", "u1")
     done = run("export", "audit.jsonl", "--json").json
     assert set(done) == {"file", "head"}
-    assert done["head"].startswith("2:")
+    assert done["head"].startswith("3:")
     lines = [json.loads(line) for line in Path("audit.jsonl").read_text(encoding="utf-8").splitlines()]
     envelopes = [envelope for line in lines for envelope in line["entries"]]
     kinds = [json.loads(base64.b64decode(each["payload"]))["predicate"]["kind"] for each in envelopes]
-    assert kinds == ["init", "forget"]
+    assert kinds == ["init", "configured", "forget"]
     run("forget", "--user", "a1")
-    assert "3 entries written to audit.jsonl" in run("export", "audit.jsonl").out  # the older one is replaced
+    assert "4 entries written to audit.jsonl" in run("export", "audit.jsonl").out  # the older one is replaced
 
 
 def test_the_ledger_is_readable_in_80_columns(run: Any, vault: Path) -> None:
@@ -59,7 +60,7 @@ def test_the_ledger_is_readable_in_80_columns(run: Any, vault: Path) -> None:
     printed = run("ledger").out.splitlines()
     assert max(len(line) for line in printed[:-1]) <= 80
     lines = [line for line in printed if re.match(r"│ \d", line)]
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         assert re.match(r"│ \d │ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d │ [a-z_]+ +│", line)
     assert sum("│ request_shape " in line for line in printed) == 2
@@ -79,8 +80,8 @@ def test_a_long_ledger_is_printed_in_several_tables(
         run("forget", "--user", name)
     printed = run("ledger").out
     assert printed.count("The ledger") == 3
-    assert re.findall(r"^│ (\d) ", printed, re.MULTILINE) == ["1", "2", "3", "4", "5"]
-    assert printed.splitlines()[-1].startswith("Head: 5:")
+    assert re.findall(r"^│ (\d) ", printed, re.MULTILINE) == ["1", "2", "3", "4", "5", "6"]
+    assert printed.splitlines()[-1].startswith("Head: 6:")
 
 
 @pytest.mark.usefixtures("folder")

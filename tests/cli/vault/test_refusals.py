@@ -105,7 +105,7 @@ REFUSALS = {
     "two logs": ((*INGEST, "more.csv"), "(more.csv); see armnesia ingest --help"),
     "a database without a table": (("ingest", "sqlite:///foreign.db", *COLUMNS), "needs the name of a table"),
     "an action that is not declared": (
-        ("ingest", "undeclared.csv", *COLUMNS, "--other-ids"),
+        ("ingest", "undeclared.csv"),
         "must hold declared actions",
     ),
     "columns of the bundled log": (("ingest", "flights", *COLUMNS), "has its own columns"),
@@ -176,7 +176,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
         foreign.execute("CREATE TABLE other (x)")
     foreign.close()
     for name, text in (
-        ("undeclared.csv", "variant,clicked,person\nA,1,u1\nD,0,u2\n"),
+        ("undeclared.csv", "row,variant,clicked,person\nn1,A,1,u1\nn2,D,0,u2\n"),
         ("contradicting.csv", "row,variant,clicked,person\nr0,A,1,a0\n"),
         ("empty", ""),
         ("ragged", "u1\nu2,u3\n"),
@@ -217,9 +217,10 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(run: Any, vault: Path,
 
 def test_a_reward_out_of_range_far_down_leaves_nothing(run: Any, vault: Path, tmp_path: Path) -> None:
     log = tmp_path / "large.csv"
-    log.write_text("variant,clicked,person\n" + "A,1,\nB,0,\n" * 30_000 + "A,1.5,\n")
+    rows = "".join(f"n{row},A,1,\n" for row in range(60_000))
+    log.write_text(f"row,variant,clicked,person\n{rows}last,A,1.5,\n")
     before = contents(vault)
-    refused = run("ingest", log, *COLUMNS, "--other-ids")
+    refused = run("ingest", log)
     assert refused.code == 2
     assert "must hold a number from 0.0 to 1.0, the reward range, in every row; got '1.5'" in refused.err
     assert "at row 60001: " in refused.err

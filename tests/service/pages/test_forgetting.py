@@ -23,11 +23,11 @@ from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Certificate, Configuration, Policy, UserType
 from tests.databases import Place
 from tests.service.pages.clients import PageClient, at_the_page, prepared_in
-from tests.service.servers import PEOPLE, Served, held_writer, log_of, serving
+from tests.service.servers import CONFIGURATION, PEOPLE, Served, held_writer, log_of, serving
 
 ANY_METHOD = Policy(2.0, 1e-3, tuple(Level))
 BY_PAGE = Configuration(actions=("A", "B"), by=("page",), user_type=UserType.TEXT, policy=ANY_METHOD)
-ONE = Configuration(actions=("A", "B"), user_type=UserType.TEXT, policy=ANY_METHOD)
+ONE = replace(CONFIGURATION, policy=ANY_METHOD)
 MANY = tuple(f"person-{number:03}" for number in range(60))
 
 
