@@ -180,13 +180,13 @@ class _Ingest:
             if transaction.state.configuration != known:
                 raise VaultError("the configuration of the vault was changed meanwhile; ingest again")
             self.refuse_unknown_users(transaction.session)  # others may have forgotten somebody
-            shown = {"actions": actions, "user_type": user_type, "columns": self.columns}
-            if any(getattr(known, name) != value for name, value in shown.items()):
-                completed = replace(known, **shown)
-                if self.dry_run:
-                    transaction.state = transaction.state.changed(configuration=completed)
-                else:
-                    transaction.append("configured", configuration=completed)
+            completed = known
+            if (actions, user_type, self.columns) != (known.actions, known.user_type, known.columns):
+                completed = replace(known, actions=actions, user_type=user_type, columns=self.columns)
+            if completed is not known and self.dry_run:
+                transaction.state = transaction.state.changed(configuration=completed)
+            elif completed is not known:
+                transaction.append("configured", configuration=completed)
             yield transaction
 
     def load(self, source: Source, user_type: UserType | None) -> Ingested:
