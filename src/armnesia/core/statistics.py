@@ -9,7 +9,7 @@ The second moment Σu² of the units u is held by Σu·(10⁹ − u), the produc
 from both ends of the range. These are 0 for binary rewards, so a million simulated data sets stay in int64.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -116,34 +116,6 @@ class ArmStatistics:
             actions=actions, counts=counts, sums=sums, reward_range=reward_range, products=products
         )
         return self
-
-    @classmethod
-    def of_checked_arms(
-        cls,
-        actions: tuple[Hashable, ...],
-        counts: Sequence[int],
-        sums: Sequence[int],
-        reward_range: tuple[float, float],
-    ) -> Self:
-        """One data set over actions and a reward range that were checked before; the numbers are checked.
-
-        >>> ArmStatistics.of_checked_arms(("A", "B"), [3, 1], [2 * UNIT, 0], (0.0, 1.0)).means
-        array([0.66666667, 0.        ])
-        >>> ArmStatistics.of_checked_arms(("A", "B"), [1, 0], [0, UNIT], (0.0, 1.0))
-        Traceback (most recent call last):
-        armnesia.core.errors.InvalidInputError: statistics of action 'B' are impossible: a count is never
-        negative and a sum lies between 0 and its count
-        """
-        for action, count, total in zip(actions, counts, sums, strict=True):
-            if not (is_whole(count) and is_whole(total) and 0 <= total <= int(count) * UNIT):
-                raise _impossible(action)
-        fits = max(counts) <= LARGEST_INT64_COUNT
-        return object.__new__(cls)._set(
-            actions,
-            np.array(counts, dtype=np.int64),
-            np.array(sums, dtype=np.int64) if fits else np.array([*map(int, sums)], dtype=object),
-            reward_range,
-        )
 
     @classmethod
     def empty(cls, actions: Iterable[Hashable], reward_range: tuple[float, float] = (0.0, 1.0)) -> Self:

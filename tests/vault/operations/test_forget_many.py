@@ -150,19 +150,6 @@ def test_a_refused_request_does_not_harm_the_others(place: Place) -> None:
         assert vault.verify().holds
 
 
-def test_requests_that_are_all_refused_change_nothing(sqlite_place: Place) -> None:
-    with filled(sqlite_place) as vault:
-        before = held(vault)
-        results = vault.forget_many([ForgetRequest(), ForgetRequest(users=["Ann"]), ForgetRequest(users="x")])
-        assert [type(result) for result in results] == [
-            InvalidInputError,
-            SimilarNameError,
-            InvalidInputError,
-        ]
-        assert vault.forget_many([]) == []
-        assert held(vault) == before
-
-
 def test_a_failure_that_is_no_refusal_rolls_all_of_them_back(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,17 +172,3 @@ def test_a_locked_vault_refuses_all_of_them(sqlite_place: Place) -> None:
         with vault.database.writing(), pytest.raises(VaultBusyError):
             other.forget_many([ForgetRequest(users=["ann"])])
         assert vault.n_records == 6
-
-
-def test_a_spelling_counts_as_long_as_the_vault_holds_its_rows(place: Place) -> None:
-    with filled(place) as vault:
-        early, ann, late, refused, bob = vault.forget_many(
-            [ForgetRequest(users=[name]) for name in ("Ann", "ann", "ANN", "Cem", "bob")]
-        )
-        assert isinstance(early, SimilarNameError)
-        assert isinstance(ann, Forgotten)
-        assert isinstance(late, Forgotten)
-        assert (ann.records, late.records) == (2, 0)
-        assert isinstance(refused, SimilarNameError)
-        assert isinstance(bob, Forgotten)
-        assert vault.verify().holds

@@ -105,8 +105,9 @@ class VaultDecision:
     @property
     def row(self) -> DecisionRow:
         """The decision as the table holds it."""
-        key = canonical(self.key) if self.key else "[]"
-        return DecisionRow(self.number, key, self.statistics.text, self.served, self.served_by)
+        return DecisionRow(
+            self.number, canonical(self.key), self.statistics.text, self.served, self.served_by
+        )
 
     @classmethod
     def of_row(cls, row: DecisionRow) -> "VaultDecision":

@@ -40,7 +40,7 @@ class State:
     def require_actions(self) -> tuple[Hashable, ...]:
         """The actions; refused while the vault has none."""
         if self.configuration.actions is None:
-            raise no_actions()
+            raise VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
         return self.configuration.actions
 
     @property
@@ -101,11 +101,6 @@ def check_identity(vault: str, version: int, keyring: Keyring) -> None:
         )
     if vault != keyring.vault:
         raise VaultError("the keys belong to another vault: give the file made by its armnesia init")
-
-
-def no_actions() -> VaultError:
-    """The vault does not know its actions before its first ingest."""
-    return VaultError("the vault has no actions yet: ingest a log, or name them at armnesia init")
 
 
 CHANGED_OUTSIDE = (
