@@ -226,9 +226,7 @@ class RecordLoader:
             counts, totals = self._sums[group // n_arms]
             counts[group % n_arms] += count
             totals[group % n_arms] += total
-        # Each record as `ascii` writes it, in less time.
-        form = b"(%b)" % b", ".join([b"%a"] * len(records[0]))
-        self._transaction.note_records(form % row for row in records)
+        self._transaction.note("record", records)
         self._pending.add(columns)
 
     @property

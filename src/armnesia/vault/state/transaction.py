@@ -108,11 +108,6 @@ class Transaction:
         check_sums = self.state.check_sums.update(self.keyring, table, rows)
         self.state = self.state.changed(check_sums=check_sums)
 
-    def note_records(self, texts: Iterable[bytes]) -> None:
-        """As `note`, of new records whose texts are there already."""
-        check_sums = self.state.check_sums.with_records(self.keyring, texts)
-        self.state = self.state.changed(check_sums=check_sums)
-
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """Do something that may be refused by an `ArmnesiaError`: then nothing of it is left.

@@ -1,8 +1,6 @@
-"""Many digests as one array of numpy: sorted, grouped and combined without a Python object for each."""
+"""Many digests as one array of numpy: sorted and grouped without a Python object for each."""
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import xor
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +10,6 @@ from armnesia.core.arrays import BoolArray, IntArray
 from armnesia.vault.keys.keyring import DIGEST_BYTES
 
 DIGEST: np.dtype[np.void] = np.dtype(f"V{DIGEST_BYTES}")
-_MANY = 100
 NO_DIGEST = bytes(DIGEST_BYTES)
 """Stands for a digest that is missing, such as that of the owner of a row that has none."""
 
@@ -53,17 +50,6 @@ def is_given(digests: DigestArray) -> BoolArray:
     [True, False]
     """
     return np.asarray((_halves(digests) != 0).any(axis=1))
-
-
-def xor_of(digests: Sequence[bytes]) -> int:
-    """The exclusive or of all digests, as an integer.
-
-    >>> xor_of([b"a" * 16, b"b" * 16, b"a" * 16]) == int.from_bytes(b"b" * 16)
-    True
-    """
-    if len(digests) < _MANY:  # making an array of them would take longer
-        return reduce(xor, map(int.from_bytes, digests), 0)
-    return int.from_bytes(np.bitwise_xor.reduce(_halves(packed(digests)), axis=0).tobytes())
 
 
 def _halves(digests: DigestArray) -> npt.NDArray[np.uint64]:
