@@ -78,6 +78,7 @@ def erase_at_sources(
 
     A source where that is not possible does not keep others from it; why it was not is raised at the end.
     """
+    ErasureRun(connection, purge=purge, ignore_retention=ignore_retention)  # it may be refused
     with _alone(connection):
         run = ErasureRun(connection, purge=purge, ignore_retention=ignore_retention)
         for each in run.sources:
