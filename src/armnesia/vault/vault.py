@@ -184,11 +184,6 @@ class Vault(VaultConnection):
         with self.reading() as transaction:
             return self.records.count(transaction.session)
 
-    @property
-    def has_key_columns(self) -> bool:
-        """Whether rows belong to decisions by their keys: the vault was created with `by`."""
-        return bool(self.configuration.by)
-
     def close(self) -> None:
         """Close the connection to the database."""
         self.database.close()

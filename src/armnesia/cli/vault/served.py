@@ -31,26 +31,26 @@ def print_served(vault: Vault, where: Sequence[str] | None, as_json: bool, *, si
             raise InvalidInputError("--signed prints all decisions; leave --where out")
         print_result(vault.signed_decisions().to_dict(), as_json=True)
         return
-    by = vault.configuration.key_columns if vault.has_key_columns else ()
+    by = vault.configuration.key_columns
     if by and not where:
         found = vault.decisions(statistics=True)
-        _warn(vault, found.stream)
+        _warn(found.stream, keyed=True)
         print_result(found.to_dict() if as_json else {}, as_json, *([] if as_json else _lines(found)))
         return
     key = read_key(where, [column.name for column in by]) if where else None
     served = vault.decide(key, statistics=True)
-    _warn(vault, served.stream)
+    _warn(served.stream, keyed=bool(by))
     lines = [f"Served: {served_text(served)}"]
     if served.margin is not None:
         lines += [f"Margin: {served.margin:.6g} ahead of the next score", OPERATOR_ONLY]
     print_result(served.to_dict, as_json, *lines)
 
 
-def _warn(vault: Vault, stream: Stream | None) -> None:
+def _warn(stream: Stream | None, *, keyed: bool) -> None:
     """Warn of decisions in which mostly the counts choose the arm."""
     if stream is not None:
-        which = slice(None) if vault.has_key_columns else 0
         found = stream.decision()
+        which = slice(None) if keyed else 0
         reward_range = stream.statistics.reward_range
         warn_of_a_dominating_penalty(found.scores[which], found.no_data[which], reward_range)
 
