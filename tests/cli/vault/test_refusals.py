@@ -38,7 +38,7 @@ REFUSALS = {
     "no request to show": (("certificate", "show"), "name people or records by one of --user"),
     "a second init": (
         ("init",),
-        "there is already a vault at 'vault.db', and there are keys at ",
+        "already: a vault is created once",
     ),
     "a second init with other keys": (("init", "--keys", "other"), "there is already a file 'vault.db'"),
     "no such kind of address": (("status", "--url", "mysql://me:secret@host/db"), "got 'mysql://…'"),

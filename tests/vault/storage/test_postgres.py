@@ -304,5 +304,5 @@ def test_messages_name_the_schema_and_a_second_vault_is_told_of_its_keys(postgre
         assert parse_qs(shown.query) == parse_qs(meant.query)
     with pytest.raises(VaultError, match=r"there is no vault at '.*schema=third'; make one with"):
         Vault.open(elsewhere, keys=postgres_place.keys)
-    with pytest.raises(VaultError, match="another vault, name a new file with --keys"):
+    with pytest.raises(VaultError, match="a new file with --keys"):
         Vault.create(elsewhere, keys=postgres_place.keys)

@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def _create(
 ) -> None:
     """Create a vault with this suppression list and these decisions."""
     journal = Journal.beside(path)
-    _refuse_existing(url, path, journal, timeout=timeout)
+    _refuse_existing(path, journal)
     database = open_database(url, create=True, timeout=timeout)
     with ExitStack() as undo:
         undo.callback(database.discard)
@@ -150,17 +150,12 @@ class _Forgotten:
         return replace(configuration, user_type=self.user_type)
 
 
-def _refuse_existing(url: str, path: Path, journal: Journal, *, timeout: float) -> None:
+def _refuse_existing(path: Path, journal: Journal) -> None:
     """Refuse a place where the keys or the journal of another vault are."""
     if path.exists():
-        if (location := _vault_at(url, timeout)) is not None:
-            raise VaultError(
-                f"there is already a vault at {location!r}, and there are keys at {str(path)!r} already: a"
-                " vault is created once; another one needs an address of its own"
-            )
         raise VaultError(
-            f"there are keys at {str(path)!r} already: a vault is created once; if they are those of another"
-            " vault, name a new file with --keys; if an init was interrupted, remove them and what else it"
+            f"there are keys at {str(path)!r} already: a vault is created once; for another vault, name a new"
+            " address, or a new file with --keys; if an init was interrupted, remove them and what else it"
             " has made"
         )
     if os.path.lexists(journal.path):
@@ -168,10 +163,3 @@ def _refuse_existing(url: str, path: Path, journal: Journal, *, timeout: float) 
             f"there is a journal at {str(journal.path)!r}, of a vault whose keys are not there: bring the"
             " keys back, or move the file away if that vault is gone"
         )
-
-
-def _vault_at(url: str, timeout: float) -> str | None:
-    """Where a vault is at this address; None if there is none, or if nobody can tell."""
-    with suppress(VaultError), closing(open_database(url, timeout=timeout)) as database:
-        return database.location if database.has_vault() else None
-    return None
