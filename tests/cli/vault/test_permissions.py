@@ -58,7 +58,7 @@ REFUSALS: dict[str, tuple[dict[str, int], tuple[str, ...], str]] = {
         ("rotate-key", *OTHER_KEYS),
         "the journal ",  # which those keys do not have beside them
     ),
-    "a journal that is closed": ({JOURNAL: 0}, FORGET, f"{JOURNAL} cannot be used: Permission denied"),
+    "a journal that is closed": ({JOURNAL: 0}, FORGET, f"{JOURNAL} cannot be read: Permission denied"),
     "a log that is closed": (
         {"clicks.csv": 0},
         INGEST,

@@ -21,7 +21,7 @@ from armnesia.vault.ledger.merkle import EMPTY_ROOT, Frontier, Tree
 from armnesia.vault.operations.tokens import revoke_tokens
 from armnesia.vault.results import Restored
 from armnesia.vault.state.check_sums import compute_check_sums
-from armnesia.vault.state.connection import VaultConnection, line_after, plain_value
+from armnesia.vault.state.connection import VaultConnection, line_after
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision, decided
 from armnesia.vault.state.records import RecordScan
 from armnesia.vault.state.replay import Replayed
@@ -165,7 +165,7 @@ def _refuse_other_ledger(session: Session, known: Replayed, before: State | None
     The sealed state says which ledger it is; without it, the entries themselves do.
     """
     if before is None:
-        leaves = [plain_value(row.leaf) for row in tables.stream(session, EntryRow)]
+        leaves = [row.leaf for row in tables.stream(session, EntryRow)]
         size, fits = len(leaves), leaves == known.leaves[: len(leaves)]
     else:
         size, fits = before.head.size, Tree(known.leaves[: before.head.size]).root == before.head.root

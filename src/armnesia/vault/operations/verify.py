@@ -11,7 +11,7 @@ from armnesia.vault.ledger.envelope import Envelope, keyid_of
 from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.operations.ledger import check_ledger
 from armnesia.vault.results import Verification
-from armnesia.vault.state.connection import VaultConnection, envelope_of, forked_from, older_than, plain_value
+from armnesia.vault.state.connection import VaultConnection, envelope_of, forked_from, older_than
 from armnesia.vault.state.decisions import VaultDecision
 from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import CHANGED_OUTSIDE, State
@@ -109,7 +109,7 @@ def _ledger(session: Session, vault: str) -> tuple[Replayed, list[str]]:
 def _is_stored_as_written(row: EntryRow, entry: Entry, envelope: Envelope) -> bool:
     """Whether a row is the one of its entry; the signatures and the hint whose they are are in no leaf."""
     signed = tuple((keyid_of(entry.signer), sig) for _, sig in envelope.signatures[:1])
-    return tuple(map(plain_value, row)) == entry_row(entry, replace(envelope, signatures=signed))
+    return row == entry_row(entry, replace(envelope, signatures=signed))
 
 
 def _journal(connection: VaultConnection) -> Replayed | ArmnesiaError:
@@ -128,7 +128,7 @@ def _journal_problems(
         yield f"journal: {kept}"
         return
     yield from (f"journal: {problem}" for problem in kept.problems)
-    own = {tuple(map(plain_value, row)) for row in tables.stream(session, SuppressedRow)}
+    own = set(tables.stream(session, SuppressedRow))
     if state is not None and state.commits == kept.commit and own != {*kept.suppressed.values()}:
         yield "journal: whoever is suppressed there is not who is suppressed in the vault"
     if state is not None and state.commits < kept.commit:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from armnesia.core.errors import (
     ArmnesiaError,
@@ -42,7 +42,7 @@ from armnesia.vault.state.transaction import Transaction
 from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Database, Session
 from armnesia.vault.storage.opening import database_class, open_database
-from armnesia.vault.storage.schema import EntryRow, PeopleRow, SuppressedRow
+from armnesia.vault.storage.schema import EntryRow, PeopleRow
 
 
 @dataclass
@@ -164,17 +164,10 @@ def line_after(session: Session, state: State, last: Line) -> Line:
     if Tree(tables.read_leaves(session, last.size)).root != last.root:
         raise forked_from(last.size)
     entries = tuple(envelope_of(row.envelope) for row in tables.stream(session, EntryRow, after=last.size))
-    suppressed = (
-        SuppressedRow(*map(plain_value, row)) for row in tables.suppressed_since(session, last.size)
-    )
-    people = (PeopleRow(*map(plain_value, row)) for row in tables.stream(session, PeopleRow, after=last.size))
+    suppressed = tuple(tables.suppressed_since(session, last.size))
+    people = tuple(tables.read(session, PeopleRow, after=last.size))
     head = state.head
-    return Line(state.vault, state.commits, head.size, head.root, entries, tuple(suppressed), tuple(people))
-
-
-def plain_value(value: Any) -> Any:
-    """A value of a database, of which some hand out views of bytes."""
-    return bytes(value) if isinstance(value, memoryview) else value
+    return Line(state.vault, state.commits, head.size, head.root, entries, suppressed, people)
 
 
 def envelope_of(text: str) -> Envelope:
