@@ -67,6 +67,9 @@ class PublicKeys:
         for key in self.keys:
             checked_public_key(key)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys)
+
     def to_dict(self) -> dict[str, Any]:
         """The keys `vault` and `keys`."""
         return {"vault": self.vault, "keys": list(self.keys)}
@@ -81,13 +84,6 @@ class PublicKeys:
             return cls(document["vault"], tuple(document["keys"]))
         except (KeyError, TypeError):
             raise InvalidInputError("a list of public keys must have vault and keys") from None
-
-
-def trusted_keys(keys: str | Iterable[str] | PublicKeys) -> Sequence[str]:
-    """The keys that a verifier gives: a public key, some of them, or the list of a vault."""
-    if isinstance(keys, str):
-        return [keys]
-    return keys.keys if isinstance(keys, PublicKeys) else list(keys)
 
 
 @dataclass(frozen=True)
@@ -202,15 +198,13 @@ class Certificate:
         people = (each.mention for each in self.openings if each.mention.role in (USER, RECORD))
         return next(people, None)
 
-    def verify(
-        self, keys: str | Iterable[str] | PublicKeys, checkpoint: str | Checkpoint | None = None
-    ) -> list[str]:
+    def verify(self, keys: str | Iterable[str], checkpoint: str | Checkpoint | None = None) -> list[str]:
         """What is wrong with the certificate, a sentence each; an empty list if nothing is.
 
         `keys` is a public key as 64 hexadecimal digits, or the keys that the vault publishes. `checkpoint` is
         one that the verifier kept, as a signed note, or computed from a copy of the ledger.
         """
-        trusted = trusted_keys(keys)
+        trusted = [keys] if isinstance(keys, str) else list(keys)
         kept = [] if checkpoint is None else self._problems_with_kept(checkpoint, trusted)
         return [
             *self.logged.problems(),

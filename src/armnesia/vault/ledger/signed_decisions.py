@@ -18,7 +18,6 @@ from typing import Any, Self
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.keys.canonical_json import canonical, read_object, utc_now
 from armnesia.vault.keys.keyring import Keyring
-from armnesia.vault.ledger.certificate import PublicKeys, trusted_keys
 from armnesia.vault.ledger.checkpoint import Checkpoint
 from armnesia.vault.ledger.entry import STATEMENT_TYPE
 from armnesia.vault.ledger.envelope import Envelope
@@ -64,9 +63,9 @@ class SignedDecisions(Envelope):
         predicate: Mapping[str, Any] = json.loads(self.payload)["predicate"]
         return predicate
 
-    def verify(self, keys: str | Iterable[str] | PublicKeys) -> list[str]:
+    def verify(self, keys: str | Iterable[str]) -> list[str]:
         """What is wrong with it, a sentence each; `keys` as for a certificate."""
-        if any(self.is_signed_by(key) for key in trusted_keys(keys)):
+        if any(map(self.is_signed_by, [keys] if isinstance(keys, str) else keys)):
             return []
         return ["the served arms are not signed by a key that was given"]
 
