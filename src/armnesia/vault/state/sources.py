@@ -34,8 +34,6 @@ from armnesia.vault.storage import tables
 from armnesia.vault.storage.database import Session
 from armnesia.vault.storage.schema import SourceRow
 
-_DEFAULTS = {"action": "action", "reward": "reward"}
-"""Columns that the command line takes without being told."""
 OUTDATED: Version = {}
 """No source has this version."""
 
@@ -97,31 +95,33 @@ class CountedSource:
 
     @property
     def ingest_command(self) -> str:
-        """The command that ingests it as before, as a shell reads it.
+        """The command that ingests it as before, as a shell reads it; the vault knows the columns.
 
-        >>> address = {"source": "my log.csv", "table": None, "action": "arm", "reward": "reward",
-        ...     "user": "who", "id": None, "where": ["country = 'DE'"], "delimiter": None}
+        >>> address = {"source": "my log.csv", "table": None, "user": None, "where": ["country = 'DE'"],
+        ...     "delimiter": None}
         >>> print(CountedSource(1, address, None).ingest_command)
-        armnesia ingest 'my log.csv' --action-column arm --user-column who --where 'country = '"'"'DE'"'"''
+        armnesia ingest 'my log.csv' --where 'country = '"'"'DE'"'"'' --no-user
         """
-        columns = [(f"--{role}-column", name) for role, name in self.columns.items()]
         options = [("--table", self.address["table"])]
-        options += [each for each in columns if each[1] != _DEFAULTS.get(each[0].split("-")[2])]
         options += [("--where", condition) for condition in self.address["where"]]
         options += [("--delimiter", self.address["delimiter"])]
         words = [word for option in options if option[1] is not None for word in option]
-        # A column called `user` would be taken for the user's if none is named.
         nobody = [] if self.address["user"] else ["--no-user"]
         return shlex.join(["armnesia", "ingest", self.address["source"], *words, *nobody])
 
     @property
     def held(self) -> HeldSource:
         """What its operator is told of it."""
-        place, due = (
-            (self.id, self.name, self.columns),
-            (self.version == OUTDATED, self.to_erase, self.to_purge),
+        return HeldSource(
+            id=self.id,
+            name=self.name,
+            columns=self.columns,
+            where=tuple(self.address["where"]),
+            ingest_command=self.ingest_command,
+            recount=self.version == OUTDATED,
+            to_erase=self.to_erase,
+            to_purge=self.to_purge,
         )
-        return HeldSource(*place, tuple(self.address["where"]), self.ingest_command, *due)
 
     @property
     def remedies(self) -> str:
