@@ -166,15 +166,3 @@ def test_wrong_lengths_are_refused() -> None:
         Tree(LEAVES[:2]).proof(2)
     with pytest.raises(InvalidInputError, match="a leaf of 0 must have a number"):
         root_from_proof(LEAVES[0], 0, 0, [])
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_a_frontier_of_other_lengths_is_refused(size: int) -> None:
-    data = b"".join(Frontier.of(LEAVES[:size]).hashes)
-    for wrong in (data[:-1], data[:-32], data + bytes(1), data + bytes(32)):
-        with pytest.raises(
-            InvalidInputError, match=f"a frontier of {size} leaves must have a hash of 32 bytes"
-        ):
-            Frontier(size, split(wrong))
-    with pytest.raises(InvalidInputError, match="a frontier of -1"):
-        Frontier(-1, split(data))

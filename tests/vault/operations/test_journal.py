@@ -94,20 +94,6 @@ def test_what_a_process_could_not_write_comes_with_the_next_command(
         assert vault.certificate(users=["ann"]).verify(vault.public_key()) == []
 
 
-@pytest.mark.parametrize("what", ["forget", "ingest"])
-def test_an_older_copy_is_refused(place: Place, tmp_path: Path, what: str) -> None:
-    """After an ingest, too, which adds no entry."""
-    with filled(place) as vault:
-        backup = Snapshot(place, vault, tmp_path)
-        if what == "forget":
-            vault.forget(users=["ann"])
-        else:
-            vault.ingest({**LOG, "id": [f"x{name}" for name in LOG["id"]]}, user="who", id="id")
-    backup.put_back()
-    with pytest.raises(VaultError, match=r"older than its journal, .* run armnesia restore"):
-        place.open()
-
-
 def test_an_open_vault_refuses_an_older_copy_too(postgres_place: Place, tmp_path: Path) -> None:
     with filled(postgres_place) as vault:
         backup = Snapshot(postgres_place, vault, tmp_path)

@@ -42,12 +42,11 @@ class Keyring:
     """Versions 1 to m, in order."""
 
     def __post_init__(self) -> None:
-        if len(self.digest_key) != KEY_BYTES:
-            raise InvalidInputError(f"digest_key must be a key of {KEY_BYTES} bytes")
-        if not self.signing_keys or any(len(key) != KEY_BYTES for key in self.signing_keys):
-            raise InvalidInputError(f"signing_keys must be one or more keys of {KEY_BYTES} bytes")
-        if len(set(self.signing_keys)) < len(self.signing_keys):
-            raise InvalidInputError("signing_keys must differ from each other; one key occurs twice")
+        signing, sizes = self.signing_keys, {len(key) for key in (self.digest_key, *self.signing_keys)}
+        if not signing or sizes != {KEY_BYTES} or len(set(signing)) < len(signing):
+            raise InvalidInputError(
+                f"a keyring must be a digest key and different signing keys, of {KEY_BYTES} bytes each"
+            )
 
     @classmethod
     def create(cls, vault: str) -> "Keyring":

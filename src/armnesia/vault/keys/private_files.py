@@ -14,7 +14,7 @@ from armnesia.core.errors import VaultError, refused_by_system
 _LARGEST = 1 << 24
 
 
-def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
+def read(path: str | PathLike[str]) -> str:
     """Read a text file; refuse one that other users can read or change.
 
     >>> read("no-such-file")
@@ -23,15 +23,15 @@ def read(path: str | PathLike[str], *, largest: int = _LARGEST) -> str:
     """
     with opened(path) as file:
         try:
-            data = file.read(largest + 1)
+            data = file.read(_LARGEST + 1)
         except OSError as error:
             raise _unreadable(path, error) from None
     try:
-        if len(data) <= largest:
+        if len(data) <= _LARGEST:
             return data.decode("utf-8")
     except UnicodeDecodeError:
         pass
-    raise VaultError(f"{path} must be text in UTF-8 of at most {largest} bytes")
+    raise VaultError(f"{path} must be text in UTF-8 of at most {_LARGEST} bytes")
 
 
 @contextmanager

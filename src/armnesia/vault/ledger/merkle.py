@@ -106,14 +106,6 @@ class Frontier:
     size: int = 0
     hashes: tuple[bytes, ...] = ()
 
-    def __post_init__(self) -> None:
-        wrong = any(len(each) != HASH_BYTES for each in self.hashes)
-        if self.size < 0 or len(self.hashes) != self.size.bit_count() or wrong:
-            raise InvalidInputError(
-                f"a frontier of {self.size} leaves must have a hash of {HASH_BYTES} bytes for each bit of"
-                f" that number; got {len(self.hashes)}"
-            )
-
     @classmethod
     def of(cls, leaf_hashes: Iterable[bytes]) -> "Frontier":
         """The frontier of the tree over these leaves.
