@@ -298,6 +298,19 @@ def test_similar_names_are_looked_for_at_the_source(vault: Vault) -> None:
     assert vault.forget(users=["ANN"]).records == 0  # whom there are no rows of any more
 
 
+@pytest.mark.parametrize(("before", "after"), [("17", "17.0"), ("17.0", "17")])
+def test_a_forgotten_record_does_not_come_back_by_another_spelling_of_its_id(
+    vault: Vault, log: Folder, before: str, after: str
+) -> None:
+    write(log, [*ROWS, Row(before, "eve", "A", 4)])
+    assert vault.forget(records=[before]).records == 1
+    write(log, [*ROWS, Row(after, "eve", "A", 4)])
+    for ask in (lambda: ingest(vault, log), lambda: vault.forget(users=["ann"])):
+        with pytest.raises(VaultError, match=f"in another spelling: '{after}', which may be '{before}'"):
+            ask()
+    assert sums(vault) == sums_of(ROWS)
+
+
 def test_a_table_without_a_version_is_counted_each_time(place: Place, tmp_path: Path) -> None:
     log = Sqlite(tmp_path)
     with counted(place, log, ROWS, READING) as vault:
