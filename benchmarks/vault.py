@@ -121,10 +121,10 @@ class BareSql:
             tables.read(session, SuppressedRow, digest=[owner])
             tables.delete(session, RecordRow, owner=[owner])
             statements = [
-                tables.insert(self.entry._replace(number=self.number)),
-                tables.insert(self.people._replace(number=self.number)),
-                tables.put(SuppressedRow(owner, "user", self.number, None)),
                 tables.put(decision._replace(served_by=secrets.token_hex(4))),
+                tables.insert(self.entry._replace(number=self.number)),
+                tables.put(self.people._replace(number=self.number)),
+                tables.put(SuppressedRow(owner, "user", self.number, None)),
                 tables.put(state._replace(seal=secrets.token_bytes(len(state.seal)))),
             ]
             session.execute_together(statements)
