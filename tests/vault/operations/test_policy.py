@@ -10,7 +10,7 @@ import pytest
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, UnsupportedError, VaultError
 from armnesia.privacy import Level
 from armnesia.vault import Configuration, Policy, Vault
-from tests.databases import Place, fresh_place
+from tests.databases import fresh_place
 from tests.vault.raw_vaults import dumped, filled
 
 ALL = tuple(Level)
@@ -141,20 +141,6 @@ def test_exact_rollback_by_the_shape_of_a_request_is_no_better_than_its_shape(tm
         assert (told(vault)["unlearner"]["name"], told(vault)["level"]) == ("rollback", "request_shape")
         vault.forget(users=["bob"], **asked)
         assert told(vault)["unlearner"]["name"] == "gaussian"
-
-
-def test_rewards_do_not_choose_who_answers(sqlite_place: Place) -> None:
-    with sqlite_place.create(
-        Configuration(actions=("A", "B"), policy=Policy(1.0, 1e-5, ALL, "rollback"))
-    ) as vault:
-        log = {"action": ["A"] * 6, "reward": [1.0, 0.5, 1.0, 1.0, 1.0, 1.0], "who": [*"aabbcc"]}
-        vault.ingest(log | {"id": list(range(6))}, user="who", id="id")
-        before = dumped(vault)
-        with pytest.raises(UnsupportedError, match="needs rewards that are all 0 or 1; these are not"):
-            vault.forget(users=["a"], **MIXING)
-        assert dumped(vault) == before
-        vault.forget(users=["b"], **MIXING)
-        assert told(vault)["unlearner"]["name"] == "mixing"
 
 
 def test_a_changed_policy_holds_from_then_on_and_the_ledger_says_so(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ name without records are digested and looked up. If one has records, the request
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from armnesia.core.errors import SimilarNameError, VaultError
@@ -49,18 +49,15 @@ def _spellings(name: str) -> Iterator[str]:
 def refuse_other_spellings(
     transaction: Transaction,
     target: ErasureTarget,
-    held: Collection[bytes],
+    missing: Sequence[str],
     holds: Callable[[list[bytes]], set[bytes]],
 ) -> None:
     """Refuse a request if the vault holds records of a likely spelling of a name that it holds none of.
 
-    `held` are the row keys of the names that have records; `holds` says which row keys have some.
+    `missing` are the names that have no records; `holds` says which row keys have some.
     """
-    keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
-    missing = [name for name, key in keys if key not in held]
-    if not missing:
-        return
-    if target.kind == "record" and not held and not transaction.state.configuration.may_have_ids:
+    nobody = len(missing) == len(target.names)
+    if target.kind == "record" and nobody and not transaction.state.configuration.may_have_ids:
         raise VaultError(
             "no row of this vault has an id, because its sources have no id column (--id-column):"
             " rows can be forgotten by their user only; nothing was changed"

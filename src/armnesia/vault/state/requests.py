@@ -121,11 +121,11 @@ def find(
         sums = records.find(transaction, target, lookup)
         held = records.held(transaction, target, target.row_keys(transaction.keyring), lookup)
         rows = DeletedRecords(sums, [], held)
-    if not exactly:
-        holds = partial(records.held, transaction, target, lookup=lookup)
-        refuse_other_spellings(transaction, target, rows.held, holds)
     keys = zip(target.names, target.row_keys(transaction.keyring), strict=True)
     not_held = tuple(name for name, key in keys if key not in rows.held)
+    if not exactly:
+        holds = partial(records.held, transaction, target, lookup=lookup)
+        refuse_other_spellings(transaction, target, not_held, holds)
     people_not_held = bool(target.kind == "user" and not_held)
     return Found(
         named,
