@@ -41,10 +41,10 @@ import psycopg
 
 from armnesia.core.urls import without_schema
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database
-from armnesia.vault.storage.opening import open_database
-from armnesia.vault.storage.schema import (
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Database
+from armnesia.vault.db.opening import open_database
+from armnesia.vault.db.schema import (
     TABLES,
     DecisionRow,
     EntryRow,
@@ -104,8 +104,8 @@ class BareSql:
         self.database = database
         self.owner_digests = vault.all_keys.owner_digests
         with vault.database.reading() as session:
-            self.entry = tables.read(session, EntryRow)[-1]
-            self.people = tables.read(session, PeopleRow)[-1]
+            self.entry = statements.read(session, EntryRow)[-1]
+            self.people = statements.read(session, PeopleRow)[-1]
         self.number = self.entry[0]
 
     def forget(self, user: str) -> None:
@@ -116,18 +116,18 @@ class BareSql:
         self.number += 1
         owner = self.owner_digests([user])[0]
         with self.database.writing() as session:
-            (state,) = tables.read(session, VaultRow)
-            (decision,) = tables.read(session, DecisionRow)
-            tables.read(session, SuppressedRow, digest=[owner])
-            tables.delete(session, RecordRow, owner=[owner])
-            statements = [
-                tables.put(decision._replace(served_by=secrets.token_hex(4))),
-                tables.insert(self.entry._replace(number=self.number)),
-                tables.put(self.people._replace(number=self.number)),
-                tables.put(SuppressedRow(owner, "user", self.number, None)),
-                tables.put(state._replace(seal=secrets.token_bytes(len(state.seal)))),
+            (state,) = statements.read(session, VaultRow)
+            (decision,) = statements.read(session, DecisionRow, number=[1])
+            statements.read(session, SuppressedRow, digest=[owner])
+            statements.delete(session, RecordRow, owner=[owner])
+            changes = [
+                statements.put(decision._replace(served_by=secrets.token_hex(4))),
+                statements.insert(self.entry._replace(number=self.number)),
+                statements.put(self.people._replace(number=self.number)),
+                statements.put(SuppressedRow(owner, "user", self.number, None)),
+                statements.put(state._replace(seal=secrets.token_bytes(len(state.seal)))),
             ]
-            session.execute_together(statements)
+            session.execute_together(changes)
 
 
 def copied(vault: Vault, name: str, url: str) -> Database:

@@ -8,7 +8,7 @@ import armnesia
 SOURCE = Path(armnesia.__file__).parent
 STATEMENT = re.compile("SELECT|INSERT|UPDATE|DELETE FROM")
 """Statements in capitals, as everywhere in this project."""
-ROOMS = ("logs", "joining", "vault/storage")
+ROOMS = ("logs", "joining", "vault/db")
 
 
 def test_sql_stands_in_its_rooms_only() -> None:

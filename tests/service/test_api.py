@@ -10,8 +10,8 @@ import pytest
 
 from armnesia.service import ServiceError
 from armnesia.vault import Certificate, Configuration, UserType
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import DecisionRow
+from armnesia.vault.db import statements
+from armnesia.vault.db.schema import DecisionRow
 from tests.databases import Place
 from tests.service.pages.clients import at_the_page
 from tests.service.servers import COLUMNS, PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
@@ -183,7 +183,7 @@ def test_a_page_of_decisions_reads_no_others(sqlite_place: Place, monkeypatch: p
     names = [f"user {number}" for number in range(300)]
     log: dict[str, list[Any]] = {"action": ["A"] * 300, "reward": [1] * 300}
     log |= {"user": names, "page": names, "id": names}
-    read, rows = tables.read, list[int]()
+    read, rows = statements.read, list[int]()
 
     def fail(*_: Any) -> Any:
         raise AssertionError("all were read")
@@ -193,8 +193,8 @@ def test_a_page_of_decisions_reads_no_others(sqlite_place: Place, monkeypatch: p
         return read(session, kind, **where)
 
     with serving(sqlite_place, MANY, log=log) as served, served.http("reader") as http:
-        monkeypatch.setattr(tables, "stream", fail)
-        monkeypatch.setattr(tables, "read", count)
+        monkeypatch.setattr(statements, "stream", fail)
+        monkeypatch.setattr(statements, "read", count)
         found = http.get("/v1/decisions", params={"after": 3, "limit": 7}).json()
         assert (found["total"], found["next"], rows) == (300, 10, list(range(4, 11)))
         assert [each["key"]["page"] for each in found["decisions"]] == names[3:10]

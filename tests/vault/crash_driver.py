@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from armnesia.vault import Forgotten, Vault
+from armnesia.vault.db.postgres import PostgresDatabase, PostgresSession
+from armnesia.vault.db.sqlite import SqliteDatabase, SqliteSession
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.journal import Journal
-from armnesia.vault.storage.postgres import PostgresDatabase, PostgresSession
-from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
 from tests.databases import Place
 from tests.vault.forked_children import Nursery
 from tests.vault.plain_vault import PlainVault, Record, Request, columns_of, observed, write_table

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 
 from armnesia.vault import Configuration, UserType, Vault
-from armnesia.vault.storage.opening import open_database
-from armnesia.vault.storage.postgres import PostgresDatabase
-from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.db.opening import open_database
+from armnesia.vault.db.postgres import PostgresDatabase
+from armnesia.vault.db.sqlite import SqliteDatabase
 from tests.databases import Place, postgres_url
 
 TABLES = (

@@ -18,7 +18,7 @@ import pytest
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, Policy, UserType, Vault
-from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.db.sqlite import SqliteDatabase
 from tests.databases import SERVER, Place, postgres_url
 from tests.vault.plain_vault import vault_columns
 from tests.vault.raw_vaults import TABLES, arms, change, dumped, journal_of, values

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from armnesia.core.errors import DamagedDatabaseError, VaultError
 from armnesia.vault import Configuration, UserType, Vault
+from armnesia.vault.db import statements
+from armnesia.vault.db.schema import EntryRow
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Frontier
 from armnesia.vault.state.connection import envelope_of, line_after
 from armnesia.vault.state.transaction import Transaction, entry_row
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import EntryRow
 from tests.databases import Place
 from tests.vault.raw_vaults import (
     LOG,
@@ -252,11 +252,11 @@ def rewritten(vault: Vault) -> None:
         transaction = Transaction(session, connection.all_keys, connection.read_state(session))
         seed = transaction.keyring.signing_keys[-1]
         frontier = Frontier()
-        for number, _, text, _ in list(tables.stream(session, EntryRow)):
+        for number, _, text, _ in list(statements.stream(session, EntryRow)):
             entry = Entry.of(envelope_of(text))
             envelope = replace(entry, time="2031" + entry.time[4:]).signed(seed)
             session.execute("DELETE FROM entry WHERE number = ?", number)
-            session.execute_together([tables.insert(entry_row(entry, envelope))])
+            session.execute_together([statements.insert(entry_row(entry, envelope))])
             frontier = frontier.append(envelope.leaf)
         transaction.state = replace(transaction.state, frontier=frontier)
         transaction.finish()

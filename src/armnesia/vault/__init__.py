@@ -3,6 +3,7 @@
 from armnesia.core.identifiers import UserType
 from armnesia.vault.arm_rules import ArmRule
 from armnesia.vault.configuration import DEFAULT_CONFIDENCE, EXTERNAL, MANAGED, Configuration, Policy
+from armnesia.vault.db.opening import known_addresses
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.certificate import Certificate, PublicKeys
 from armnesia.vault.ledger.checkpoint import Checkpoint
@@ -38,7 +39,6 @@ from armnesia.vault.results import (
     Verification,
 )
 from armnesia.vault.state.requests import ForgetRequest
-from armnesia.vault.storage.opening import known_addresses
 from armnesia.vault.vault import DEFAULT_URL, Vault
 
 __all__ = [

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from armnesia.core.errors import VaultError
+from armnesia.vault.db.schema import SuppressedRow
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Journal, Line
 from armnesia.vault.ledger.merkle import Tree
-from armnesia.vault.storage.schema import SuppressedRow
 from tests.vault.ledger.ledgers import SEED, entry_of
 
 DIGESTS = (SuppressedRow(b"\xab" * 16, "user", 2, None),)

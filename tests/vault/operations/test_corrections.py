@@ -11,8 +11,8 @@ import armnesia as am
 from armnesia.core.errors import ArmnesiaError, InvalidInputError, VaultError
 from armnesia.core.units import UNIT
 from armnesia.vault import Configuration, UserType, Vault
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import RecordRow
+from armnesia.vault.db import statements
+from armnesia.vault.db.schema import RecordRow
 from tests.databases import Place
 from tests.vault.raw_vaults import Snapshot, arms_in, values
 
@@ -138,14 +138,14 @@ def test_the_decision_is_made_again_as_by_an_ingest_of_the_right_rows(
 def test_a_chunk_reads_the_records_with_its_ids_once(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    really, asked = tables.read, list[Any]()
+    really, asked = statements.read, list[Any]()
 
     def read(session: Any, rows: Any, **where: Any) -> Any:
         asked.append(rows)
         return really(session, rows, **where)
 
     with filled(sqlite_place) as vault:
-        monkeypatch.setattr(tables, "read", read)
+        monkeypatch.setattr(statements, "read", read)
         assert correct(vault, CORRECTED, dry_run=True).replaced == 12
     assert asked.count(RecordRow) == 1
 

@@ -13,10 +13,10 @@ import pytest
 import armnesia as am
 from armnesia.core.errors import InvalidInputError, InvalidLogError, UnsupportedError, VaultError
 from armnesia.vault import Configuration, Served, SignedDecisions, Vault
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session, Statement
+from armnesia.vault.db.schema import DecisionRow
 from armnesia.vault.state.decision_table import put_decisions, read_decisions
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session, Statement
-from armnesia.vault.storage.schema import DecisionRow
 from tests.databases import Place
 from tests.vault.raw_vaults import arms_in, change, values
 
@@ -268,7 +268,7 @@ def test_a_request_reads_and_writes_the_touched_decisions_only(
         assert (vault.status().decisions or 0) > 800
         read: list[int] = []
         written: list[int] = []
-        really_read, really_put = tables.read, tables.put
+        really_read, really_put = statements.read, statements.put
 
         def reading(session: Session, rows: Any, **where: Any) -> list[Any]:
             if rows is DecisionRow:
@@ -280,9 +280,9 @@ def test_a_request_reads_and_writes_the_touched_decisions_only(
             written.extend([row.number] if isinstance(row, DecisionRow) else [])
             return really_put(row)
 
-        monkeypatch.setattr(tables, "read", reading)
-        monkeypatch.setattr(tables, "put", putting)
-        monkeypatch.setattr(tables, "stream", None)
+        monkeypatch.setattr(statements, "read", reading)
+        monkeypatch.setattr(statements, "put", putting)
+        monkeypatch.setattr(statements, "stream", None)
         done = vault.forget(records=["r1", "r2", "r3"])
         assert done.decisions is not None
         assert set(read) == set(written)

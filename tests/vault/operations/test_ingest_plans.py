@@ -13,8 +13,8 @@ import pytest
 
 from armnesia.core.errors import VaultError
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage.postgres import PostgresSession
-from armnesia.vault.storage.sqlite import SqliteDatabase, SqliteSession
+from armnesia.vault.db.postgres import PostgresSession
+from armnesia.vault.db.sqlite import SqliteDatabase, SqliteSession
 from tests.databases import Place, fresh_place
 from tests.vault.raw_vaults import change
 

@@ -8,7 +8,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, SimilarNameEr
 from armnesia.privacy import Level
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Configuration, Policy, Preview, UserType, Vault
-from armnesia.vault.storage import tables
+from armnesia.vault.db import statements
 from tests.databases import Place
 from tests.vault.operations.test_forget_many import log
 from tests.vault.raw_vaults import filled
@@ -45,13 +45,13 @@ def test_methods_together_are_as_one_by_one(place: Place, by: tuple[str, ...], u
 
 def test_the_people_are_looked_up_once(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with filled(sqlite_place) as vault:
-        real, calls = tables.sum_records, list[int]()
+        real, calls = statements.sum_records, list[int]()
 
         def counted(*arguments: Any, **where: Any) -> Any:
             calls.append(1)
             return real(*arguments, **where)
 
-        monkeypatch.setattr(tables, "sum_records", counted)
+        monkeypatch.setattr(statements, "sum_records", counted)
         found = vault.preview_methods(users=["ann"], methods=METHODS)
         assert (len(found), len(calls)) == (len(METHODS), 1)
 

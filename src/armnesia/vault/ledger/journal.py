@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from armnesia.core.errors import InvalidInputError, VaultError, refused_by_system
+from armnesia.vault.db.schema import PeopleRow, SuppressedRow
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import read_object
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.merkle import Frontier
 from armnesia.vault.ledger.people import RECORD, USER
-from armnesia.vault.storage.schema import PeopleRow, SuppressedRow
 
 with suppress(ImportError):  # absent on Windows
     import fcntl

@@ -11,6 +11,8 @@ from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.files import check_new_folder
 from armnesia.core.messages import counted
 from armnesia.core.spreadsheets import as_text
+from armnesia.vault.db import statements
+from armnesia.vault.db.schema import PeopleRow
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.certificate import Certificate
@@ -18,8 +20,6 @@ from armnesia.vault.results import SavedCertificates
 from armnesia.vault.state.certificates import Certificates
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.suppression import History
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import PeopleRow
 
 
 def certificate(
@@ -68,7 +68,7 @@ def entries_of_case(connection: VaultConnection, case: str) -> list[int]:
     """The entries of the requests with this case."""
     with connection.reading() as transaction:
         digest = transaction.keyring.digest(b"case", case)
-        return [row.number for row in tables.read(transaction.session, PeopleRow, case_digest=digest)]
+        return [row.number for row in statements.read(transaction.session, PeopleRow, case_digest=digest)]
 
 
 def save_certificates(

@@ -12,6 +12,9 @@ from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.core.identifiers import UserType
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.opening import open_database
+from armnesia.vault.db.schema import SuppressedRow
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.journal import Journal
 from armnesia.vault.ledger.witness import Witness
@@ -21,9 +24,6 @@ from armnesia.vault.state.decisions import FIRST, decided
 from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.opening import open_database
-from armnesia.vault.storage.schema import SuppressedRow
 
 
 def create_vault(
@@ -90,7 +90,7 @@ def _create(
         keyring.save(path)
         undo.callback(path.unlink)
         with database.writing() as session:
-            tables.create_tables(session)
+            statements.create_tables(session)
             state = State(vault=keyring.vault, configuration=configuration)
             transaction = Transaction(session, keyring, state)
             transaction.append("init", configuration=configuration, digest_key=keyring.digest_check)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from armnesia.core.errors import ArmnesiaError
+from armnesia.vault.db.schema import PeopleRow
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.people import (
     ACTOR,
@@ -31,7 +32,6 @@ from armnesia.vault.state.released_request import (
 )
 from armnesia.vault.state.requests import ForgetRequest, Found, find, or_refusal
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage.schema import PeopleRow
 
 
 def forget(

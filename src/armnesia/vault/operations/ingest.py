@@ -26,6 +26,7 @@ from armnesia.logs.log import actions_of
 from armnesia.logs.refusals import empty_log, refused
 from armnesia.logs.statements import Reading, Tally
 from armnesia.vault.configuration import EXTERNAL, MANAGED, Configuration
+from armnesia.vault.db.database import Session
 from armnesia.vault.results import Ingested
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import served_action
@@ -35,7 +36,6 @@ from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.source_columns import columns_with, user_type_for
 from armnesia.vault.state.suppression import any_suppressed
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage.database import Session
 
 _MOST_UNDECLARED = 100
 """Actions that a first ingest may fix; a column with more values rather holds people, times or prices."""

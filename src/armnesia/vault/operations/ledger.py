@@ -1,18 +1,18 @@
 """Reading the ledger, and checking it against a checkpoint that was kept."""
 
+from armnesia.vault.db import statements
+from armnesia.vault.db.schema import EntryRow
 from armnesia.vault.ledger.checkpoint import Checkpoint, Note, origin_of
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.results import LedgerCheck, LedgerEntries
 from armnesia.vault.state.connection import VaultConnection, envelope_of, signed_checkpoint
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import EntryRow
 
 
 def read_ledger(connection: VaultConnection, *, after: int = 0, most: int | None = None) -> LedgerEntries:
     """The entries of the ledger after one of them, in one transaction."""
     with connection.reading() as transaction:
-        rows = tables.stream(transaction.session, EntryRow, after=after, most=most)
+        rows = statements.stream(transaction.session, EntryRow, after=after, most=most)
         entries = tuple(Entry.of(envelope_of(text)) for _, _, text, _ in rows)
         return LedgerEntries(entries, transaction.state.head)
 
@@ -28,7 +28,7 @@ def check_ledger(connection: VaultConnection, checkpoint: str) -> LedgerCheck:
     note = Note.read(checkpoint)
     known = Checkpoint.of(note)
     with connection.database.reading() as session:
-        leaves = tables.read_leaves(session, known.size)
+        leaves = statements.read_leaves(session, known.size)
     problems = []
     origin, keys = origin_of(connection.all_keys.vault), connection.all_keys
     own = [keys.public_key(version + 1) for version in range(keys.signing_version)]

@@ -14,6 +14,9 @@ from typing import Any
 
 from armnesia.core.errors import VaultError, refuse_first
 from armnesia.core.progress import Progress, RowCounter
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import DecisionRow, EntryRow, PeopleRow, SuppressedRow, TokenRow
 from armnesia.vault.keys import private_files
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.journal import Journal, Line
@@ -29,9 +32,6 @@ from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.sources import move_sources
 from armnesia.vault.state.suppression import KINDS, Suppressed
 from armnesia.vault.state.transaction import Transaction, entry_row
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import DecisionRow, EntryRow, PeopleRow, SuppressedRow, TokenRow
 
 _TABLES = {"record", "source", "decision", "subject_request", "token"}
 """The tables that the journal does not have."""
@@ -58,7 +58,7 @@ def restore(
     known, counter = _known(connection, source), RowCounter(progress)
     with connection.database.writing() as session:
         if as_it_is:
-            tables.rebuild_indexes(session)
+            statements.rebuild_indexes(session)
         before: State | None = None
         with suppress(VaultError):  # it does not match its seal
             before = connection.read_state(session)
@@ -71,12 +71,12 @@ def restore(
                 " another backup, or accept it with --as-it-is, which the ledger records"
             )
         if "token" in changed:
-            tables.replace_all(session, TokenRow)  # nobody knows which of them are good
+            statements.replace_all(session, TokenRow)  # nobody knows which of them are good
         lost = _bring_forward(session, source, known, n_own)
         facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": not changed}
         facts |= move_sources(session, known.configuration, moved, without, known.dropped)
         decisions = _decisions(session, before, known, counted=not changed)
-        tables.replace_all(session, DecisionRow, [each.row for each in decisions])
+        statements.replace_all(session, DecisionRow, [each.row for each in decisions])
         commits = max(known.commit, 0 if before is None else before.commits)
         state = _state(session, connection, known, scan, commits=commits, n_decisions=len(decisions))
         transaction = Transaction(session, connection.all_keys, state)
@@ -165,7 +165,7 @@ def _refuse_other_ledger(session: Session, known: Replayed, before: State | None
     The sealed state says which ledger it is; without it, the entries themselves do.
     """
     if before is None:
-        leaves = [row.leaf for row in tables.stream(session, EntryRow)]
+        leaves = [row.leaf for row in statements.stream(session, EntryRow)]
         size, fits = len(leaves), leaves == known.leaves[: len(leaves)]
     else:
         size, fits = before.head.size, Tree(known.leaves[: before.head.size]).root == before.head.root
@@ -192,16 +192,16 @@ def _suppressed_since(known: Replayed, n_own: int) -> Suppressed:
 def _bring_forward(session: Session, source: Journal, known: Replayed, n_own: int) -> int:
     """Put entries and lists of the journal into the tables; how many corrections the copy lacks."""
     lost = 0
-    tables.replace_all(session, PeopleRow)
-    tables.replace_all(session, EntryRow)
+    statements.replace_all(session, PeopleRow)
+    statements.replace_all(session, EntryRow)
     for line in source.lines():
-        session.execute_together(map(tables.insert, line.people))
+        session.execute_together(map(statements.insert, line.people))
         for place, envelope in enumerate(line.entries, line.size - len(line.entries) + 1):
             entry = Entry.of(envelope)
-            session.execute_together([tables.insert(entry_row(entry, envelope))])
+            session.execute_together([statements.insert(entry_row(entry, envelope))])
             if place > n_own and entry.kind == "correct":
                 lost += entry.facts.get("replaced", 0)
-    tables.replace_all(session, SuppressedRow, known.suppressed.values())
+    statements.replace_all(session, SuppressedRow, known.suppressed.values())
     revoke_tokens(session, [token for number, token in known.revoked.items() if number > n_own])
     return lost
 
@@ -214,7 +214,7 @@ def _decisions(
     Unless their statistics were `counted` by armnesia, only their numbers and keys are believed, if any.
     """
     by = known.configuration.by
-    rows = tables.read(session, DecisionRow) if by or counted else []
+    rows = statements.read(session, DecisionRow) if by or counted else []
     if not counted:
         nothing = ArmSums.empty(0, known.configuration.penalty).text
         rows = [row._replace(statistics=nothing, served=None, served_by=DEFAULT) for row in rows]

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import EntryRow, SuppressedRow
 from armnesia.vault.ledger.certificate import PublicKeys
 from armnesia.vault.operations.decide import served_in
 from armnesia.vault.results import ArmScore, Served, Status, VaultIdentity
@@ -12,9 +15,6 @@ from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.decision_table import find_decision
 from armnesia.vault.state.decisions import DEFAULT, VaultDecision, key_dict, stacked
 from armnesia.vault.state.sources import held_sources
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import EntryRow, SuppressedRow
 
 
 def status_of(
@@ -28,8 +28,8 @@ def status_of(
         session, state = transaction.session, transaction.state
         decision = find_decision(transaction, where) if scores or where is not None else None
         served = None if state.configuration.by else served_in(transaction)
-        suppressed = tables.count(session, SuppressedRow, readmitted=None)
-        corrected = [entry_in(text) for text in tables.envelopes_of(session, ["correct"])]
+        suppressed = statements.count(session, SuppressedRow, readmitted=None)
+        corrected = [entry_in(text) for text in statements.envelopes_of(session, ["correct"])]
         waiting = _uncompacted(session)
         sources = held_sources(session)
         records = connection.records.count(session)
@@ -74,7 +74,7 @@ def identify(connection: VaultConnection) -> VaultIdentity:
 def read_public_keys(connection: VaultConnection) -> PublicKeys:
     """The keys that the vault has signed with, from the last one that was compromised on."""
     with connection.reading() as transaction:
-        texts = tables.envelopes_of(transaction.session, ["init", "signing_key"])
+        texts = statements.envelopes_of(transaction.session, ["init", "signing_key"])
         vault = transaction.state.vault
     keys: list[str] = []
     for entry in map(entry_in, texts):
@@ -86,9 +86,9 @@ def read_public_keys(connection: VaultConnection) -> PublicKeys:
 
 def _uncompacted(session: Session) -> int:
     """How many deletions and corrections came after the last `compact`."""
-    compacted = tables.envelopes_of(session, ["compacted"])
+    compacted = statements.envelopes_of(session, ["compacted"])
     through = entry_in(compacted[-1]).facts["through"] if compacted else 0
-    return tables.count(session, EntryRow, after=through, kind=["forget", "correct", "restored"])
+    return statements.count(session, EntryRow, after=through, kind=["forget", "correct", "restored"])
 
 
 def _scores(decision: VaultDecision, configuration: Configuration) -> tuple[ArmScore, ...] | None:

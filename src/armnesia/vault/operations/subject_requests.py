@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armnesia.core.errors import InvalidInputError
+from armnesia.vault.db import statements
+from armnesia.vault.db.schema import SubjectRequestRow
 from armnesia.vault.keys.canonical_json import canonical, read_object
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.result import plain
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.schema import SubjectRequestRow
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,11 @@ def list_subject_requests(
     """All requests, or those with something left to do, the oldest first."""
     with connection.reading() as transaction:
         session = transaction.session
-        rows = tables.open_subject_requests(session) if only_open else tables.read(session, SubjectRequestRow)
+        rows = (
+            statements.open_subject_requests(session)
+            if only_open
+            else statements.read(session, SubjectRequestRow)
+        )
         found = [SubjectRequest.of_row(row, transaction.keyring) for row in rows]
     return tuple(sorted(found, key=lambda request: (request.received, request.id)))
 
@@ -126,11 +130,11 @@ def change_subject_request(
 
 
 def _read(transaction: Transaction, id_: str) -> SubjectRequest | None:
-    found = tables.read(transaction.session, SubjectRequestRow, id=id_)
+    found = statements.read(transaction.session, SubjectRequestRow, id=id_)
     return SubjectRequest.of_row(found[0], transaction.keyring) if found else None
 
 
 def _put(transaction: Transaction, request: SubjectRequest) -> None:
     """Store a request, a new one or in the place of that with the same id."""
-    before = tables.read(transaction.session, SubjectRequestRow, id=request.id)
+    before = statements.read(transaction.session, SubjectRequestRow, id=request.id)
     transaction.put([request.row(transaction.keyring)], before)

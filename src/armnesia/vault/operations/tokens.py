@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import any_of, shown
 from armnesia.core.randomness import secret_bytes
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import TokenRow
 from armnesia.vault.keys.canonical_json import canonical, read_object, utc_now
 from armnesia.vault.result import Result
 from armnesia.vault.state.connection import VaultConnection
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import TokenRow
 
 _BYTES = 32
 _LONGEST_LIFE = 3650
@@ -185,20 +185,20 @@ def note_token_uses(connection: VaultConnection, uses: Mapping[int, int]) -> Non
     day = utc_now()[:10]
     with connection.writing() as transaction:
         transaction.session.execute_together(
-            [tables.add_token_uses(number, day, times) for number, times in uses.items()]
+            [statements.add_token_uses(number, day, times) for number, times in uses.items()]
         )
 
 
 def revoke_tokens(session: Session, numbers: Collection[int]) -> None:
     """Refuse these tokens, which were revoked after the backup of a vault was made."""
-    for token in map(Token.of_row, tables.read(session, TokenRow)):
+    for token in map(Token.of_row, statements.read(session, TokenRow)):
         if token.number in numbers and token.revoked is None:
-            session.execute_together([tables.put(replace(token, revoked=utc_now()[:10]).row)])
+            session.execute_together([statements.put(replace(token, revoked=utc_now()[:10]).row)])
 
 
 def _read(transaction: Transaction) -> list[Token]:
     """All tokens; refuse them if something other than armnesia has changed one."""
-    rows = tables.read(transaction.session, TokenRow)
+    rows = statements.read(transaction.session, TokenRow)
     if not transaction.state.check_sums.has(transaction.keyring, "token", rows):
         raise VaultError(
             "the tokens of the service were changed by something other than armnesia: run armnesia restore"

@@ -6,6 +6,9 @@ from dataclasses import replace
 
 from armnesia.core.errors import ArmnesiaError, DamagedDatabaseError, VaultError
 from armnesia.core.progress import Progress, RowCounter
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import DecisionRow, EntryRow, SuppressedRow
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope, keyid_of
 from armnesia.vault.ledger.merkle import Tree
@@ -17,9 +20,6 @@ from armnesia.vault.state.replay import Replayed
 from armnesia.vault.state.sealed_state import CHANGED_OUTSIDE, State
 from armnesia.vault.state.suppression import read_suppressed
 from armnesia.vault.state.transaction import entry_row
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import DecisionRow, EntryRow, SuppressedRow
 
 _TABLES = ("records", "suppression list", "sources", "commitments", "decisions", "tokens", "requests")
 """The tables of `CheckSums`, in its order, in words."""
@@ -93,7 +93,7 @@ def _ledger(session: Session, vault: str) -> tuple[Replayed, list[str]]:
     problems: list[str] = []
 
     def envelopes() -> Iterator[Envelope]:
-        for row in tables.stream(session, EntryRow):
+        for row in statements.stream(session, EntryRow):
             try:
                 envelope = envelope_of(row.envelope)
                 if not _is_stored_as_written(row, Entry.of(envelope), envelope):
@@ -128,7 +128,7 @@ def _journal_problems(
         yield f"journal: {kept}"
         return
     yield from (f"journal: {problem}" for problem in kept.problems)
-    own = set(tables.stream(session, SuppressedRow))
+    own = set(statements.stream(session, SuppressedRow))
     if state is not None and state.commits == kept.commit and own != {*kept.suppressed.values()}:
         yield "journal: whoever is suppressed there is not who is suppressed in the vault"
     if state is not None and state.commits < kept.commit:
@@ -171,7 +171,7 @@ def _row_problems(
 
 def _decisions(session: Session, state: State) -> tuple[list[VaultDecision], list[str]]:
     """The decisions that can be read, and whether they are as many as the vault has counted."""
-    rows, problems = list(tables.stream(session, DecisionRow)), []
+    rows, problems = list(statements.stream(session, DecisionRow)), []
     if state.n_decisions != len(rows):
         problems.append(f"decisions: there are {len(rows)}, and the vault has counted {state.n_decisions}")
     decisions = []

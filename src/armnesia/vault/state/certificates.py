@@ -3,6 +3,9 @@
 from functools import cached_property
 
 from armnesia.core.errors import InvalidInputError, UnknownEntryError, VaultError
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import EntryRow, PeopleRow
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.ledger.certificate import Certificate, Logged, concerns
 from armnesia.vault.ledger.checkpoint import Proof
@@ -12,9 +15,6 @@ from armnesia.vault.ledger.people import Opening, People
 from armnesia.vault.state.connection import envelope_of, signed_checkpoint
 from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import EntryRow, PeopleRow
 
 _LATER = ("compacted", "erased", "readmit")
 
@@ -30,7 +30,7 @@ def time_of(session: Session, number: int) -> str:
 
 
 def _read_entry(session: Session, number: int) -> EntryRow:
-    for row in tables.read(session, EntryRow, number=number):
+    for row in statements.read(session, EntryRow, number=number):
         return row
     raise UnknownEntryError(f"the ledger has no entry {number}; see armnesia ledger")
 
@@ -61,7 +61,7 @@ class Certificates:
 
     @cached_property
     def _ledger(self) -> Tree:
-        tree = Tree(tables.read_leaves(self._session, self._head.size))
+        tree = Tree(statements.read_leaves(self._session, self._head.size))
         if tree.root != self._head.root:
             raise changed_values()
         return tree
@@ -78,12 +78,12 @@ class Certificates:
     @cached_property
     def _later(self) -> list[Logged]:
         """All entries that may concern a deletion."""
-        return list(map(self._logged, tables.envelopes_of(self._session, _LATER)))
+        return list(map(self._logged, statements.envelopes_of(self._session, _LATER)))
 
     @cached_property
     def _restored(self) -> int:
         """The last entry of a restore; 0 if there is none."""
-        found = tables.envelopes_of(self._session, ["restored"])
+        found = statements.envelopes_of(self._session, ["restored"])
         return entry_in(found[-1]).number if found else 0
 
     def _openings(self, number: int, target: ErasureTarget) -> tuple[Opening, ...]:
@@ -98,7 +98,7 @@ class Certificates:
 
     def _request(self, number: int) -> tuple[People, list[Opening]]:
         """The commitments of a request, and the openings of what is said of it."""
-        found = tables.read(self._session, PeopleRow, number=number)
+        found = statements.read(self._session, PeopleRow, number=number)
         if not found:
             raise changed_values()
         (row,) = found

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from armnesia.core.progress import RowCounter
 from armnesia.core.randomness import secret_bytes
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Row, Session
+from armnesia.vault.db.schema import TABLES, RecordRow
 from armnesia.vault.keys.keyring import DIGEST_BYTES, Keyring
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import TABLES, RecordRow
 
 _WIDTHS = {table.name: len(table.columns) for table in TABLES.values()} | {"token": 3}
 """How many columns have a check-sum: not how often a token was used, which changes without a new state."""
@@ -108,7 +108,7 @@ def compute_check_sums(
     check_sums, counter = CheckSums(), counter or RowCounter()
     for rows, table in TABLES.items():
         if table.name in CheckSums._fields and (records or rows is not RecordRow):
-            found: Iterable[Any] = counter.counted(tables.stream(session, rows))
+            found: Iterable[Any] = counter.counted(statements.stream(session, rows))
             found = observe(found) if rows is RecordRow else found
             check_sums = check_sums.update(keyring, table.name, found)
     return check_sums

@@ -24,6 +24,10 @@ from armnesia.core.errors import (
 )
 from armnesia.core.files import refuse_null_characters
 from armnesia.vault.configuration import EXTERNAL, MANAGED, Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Database, Session
+from armnesia.vault.db.opening import database_class, open_database
+from armnesia.vault.db.schema import EntryRow, PeopleRow
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.checkpoint import Note
 from armnesia.vault.ledger.envelope import Envelope
@@ -39,10 +43,6 @@ from armnesia.vault.state.sealed_state import (
     read_state,
 )
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Database, Session
-from armnesia.vault.storage.opening import database_class, open_database
-from armnesia.vault.storage.schema import EntryRow, PeopleRow
 
 
 @dataclass
@@ -161,11 +161,13 @@ class VaultConnection:
 
 def line_after(session: Session, state: State, last: Line) -> Line:
     """All that the database has beyond a line, by its tables."""
-    if Tree(tables.read_leaves(session, last.size)).root != last.root:
+    if Tree(statements.read_leaves(session, last.size)).root != last.root:
         raise forked_from(last.size)
-    entries = tuple(envelope_of(row.envelope) for row in tables.stream(session, EntryRow, after=last.size))
-    suppressed = tuple(tables.suppressed_since(session, last.size))
-    people = tuple(tables.read(session, PeopleRow, after=last.size))
+    entries = tuple(
+        envelope_of(row.envelope) for row in statements.stream(session, EntryRow, after=last.size)
+    )
+    suppressed = tuple(statements.suppressed_since(session, last.size))
+    people = tuple(statements.read(session, PeopleRow, after=last.size))
     head = state.head
     return Line(state.vault, state.commits, head.size, head.root, entries, suppressed, people)
 
@@ -202,7 +204,7 @@ def keys_path_of(url: str, keys: str | Path | None) -> Path:
 
 def _records_in(session: Session, keyring: Keyring) -> Records:
     """How the vault keeps its records, by its configuration; refuse what is none, or has other keys."""
-    found = tables.read_identity(session)
+    found = statements.read_identity(session)
     if len(found) != 1:
         raise changed_outside()
     vault, version, configuration = found[0]

@@ -10,6 +10,9 @@ from typing import Any
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted, listed
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import DecisionRow
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.state.decisions import (
     DEFAULT,
@@ -23,9 +26,6 @@ from armnesia.vault.state.decisions import (
 )
 from armnesia.vault.state.sealed_state import State, changed_values
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import DecisionRow
 
 LONGEST_KEY = 1000
 """Bytes in the text of a key: databases index no longer texts."""
@@ -34,9 +34,9 @@ LONGEST_KEY = 1000
 def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = None) -> list[VaultDecision]:
     """The decisions with these numbers, or all, by their numbers; refused if one is missing."""
     if numbers is None:
-        return _decisions_of(tables.read(transaction.session, DecisionRow))
+        return _decisions_of(statements.read(transaction.session, DecisionRow))
     wanted = sorted(numbers)
-    rows = sorted(tables.read(transaction.session, DecisionRow, number=wanted))
+    rows = sorted(statements.read(transaction.session, DecisionRow, number=wanted))
     if [row.number for row in rows] != wanted:
         raise VaultError(
             "decisions of the vault were removed by something other than armnesia: run armnesia verify, and"
@@ -47,7 +47,7 @@ def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = Non
 
 def read_released(transaction: Transaction) -> list[VaultDecision]:
     """The decisions that serve what a request has released."""
-    return _decisions_of(tables.read(transaction.session, DecisionRow, served_by=RELEASE))
+    return _decisions_of(statements.read(transaction.session, DecisionRow, served_by=RELEASE))
 
 
 def _decisions_of(rows: Iterable[DecisionRow]) -> list[VaultDecision]:
@@ -60,7 +60,7 @@ def _decisions_of(rows: Iterable[DecisionRow]) -> list[VaultDecision]:
 def put_decisions(transaction: Transaction, decisions: Sequence[VaultDecision]) -> None:
     """Store decisions, in the place of those with their numbers."""
     rows = [decision.row for decision in decisions]
-    before = tables.read(transaction.session, DecisionRow, number=[row.number for row in rows])
+    before = statements.read(transaction.session, DecisionRow, number=[row.number for row in rows])
     transaction.put(rows, before)
     if len(rows) > len(before):
         number = transaction.state.n_decisions + len(rows) - len(before)
@@ -132,7 +132,7 @@ def find_decision(transaction: Transaction, where: Mapping[str, Any] | None = No
         return empty_decisions(state, {FIRST: key})[0]
     if not columns:
         return read_decisions(transaction, [FIRST])[0]
-    found = _decisions_of(tables.read(transaction.session, DecisionRow, key=canonical(key)))
+    found = _decisions_of(statements.read(transaction.session, DecisionRow, key=canonical(key)))
     if not found:
         raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
     return found[0]
@@ -165,7 +165,7 @@ class DecisionNumbers:
         texts = {key: canonical(key) for key in dict.fromkeys(keys) if key not in self._numbers}
         for text in texts.values():
             _check_length(text)
-        found = tables.read(self._session, DecisionRow, key=list(texts.values()))
+        found = statements.read(self._session, DecisionRow, key=list(texts.values()))
         known = {row.key: row.number for row in found}
         for key, text in texts.items():
             if text not in known:

@@ -17,8 +17,8 @@ from armnesia.learners.penalty_warning import warn_of_a_dominating_penalty
 from armnesia.logs.keys import KeyColumn
 from armnesia.unlearners.stream import Penalty, Stream
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db.schema import DecisionRow
 from armnesia.vault.keys.canonical_json import canonical
-from armnesia.vault.storage.schema import DecisionRow
 
 FIRST = 1
 """The number of the first decision; in a vault with one decision there is no other."""

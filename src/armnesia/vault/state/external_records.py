@@ -18,6 +18,9 @@ from armnesia.logs.frames import FrameSource
 from armnesia.logs.refusals import empty_log
 from armnesia.logs.statements import Chosen
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import DecisionRow, RecordRow
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.decision_table import (
@@ -45,9 +48,6 @@ from armnesia.vault.state.sources import (
     version_of,
 )
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import DecisionRow, RecordRow
 
 
 class ExternalRecords(Records):
@@ -57,7 +57,7 @@ class ExternalRecords(Records):
 
     def count(self, session: Session) -> int:
         """By the statistics."""
-        return count_in_decisions(tables.stream(session, DecisionRow))
+        return count_in_decisions(statements.stream(session, DecisionRow))
 
     def look_up(self, transaction: Transaction, target: ErasureTarget, *, exactly: bool) -> Findings:
         """Look the people, or the ids, of a request up at the sources; with `exactly` no other spellings."""
@@ -94,7 +94,7 @@ class ExternalRecords(Records):
         sums: dict[int, list[tuple[int, int, int, bool]]] = {}
         for (number, arm), own in lookup.of_request.items():
             sums.setdefault(number, []).append((arm, *own))
-        known = {row.number for row in tables.read(transaction.session, DecisionRow, number=list(sums))}
+        known = {row.number for row in statements.read(transaction.session, DecisionRow, number=list(sums))}
         decisions = read_decisions(transaction, known)
         possible = {each.number for each in decisions if _may_contain(each, sums[each.number])}
         if possible != sums.keys():
@@ -184,7 +184,7 @@ class ExternalRecords(Records):
         if state.configuration.actions is None:
             return
         # What something else has put there: the rows of such a vault are at its sources.
-        transaction.note("record", tables.delete(transaction.session, RecordRow))
+        transaction.note("record", statements.delete(transaction.session, RecordRow))
         counting = SourceCounter(transaction.session, transaction.keyring, state)
         found = counting.find(sources, because="all are counted again", counter=counter)
         if any(counting.suppressed.values()):  # who was forgotten since the copy was made may be there
@@ -261,7 +261,7 @@ def count_new_rows(transaction: Transaction, source: Source, *, dry_run: bool) -
     found = _new_rows(transaction, source)
     changes = changes_of(transaction, state, found)
     _refuse_retired_arms(state, changes)
-    n_before = count_in_decisions(tables.stream(transaction.session, DecisionRow)) if found.because else 0
+    n_before = count_in_decisions(statements.stream(transaction.session, DecisionRow)) if found.because else 0
     if not dry_run:
         put_findings(transaction, found, warns=True)
     counts = {

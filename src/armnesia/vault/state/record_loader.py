@@ -19,6 +19,10 @@ from armnesia.core.arrays import BoolArray
 from armnesia.core.errors import ChangedRecordError, Fault, VaultError
 from armnesia.core.messages import counted
 from armnesia.logs import Source
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Row, Session
+from armnesia.vault.db.digest_arrays import NO_DIGEST, Columns, order_of, packed
+from armnesia.vault.db.schema import RecordRow
 from armnesia.vault.state.decision_table import (
     DecisionNumbers,
     changed_decisions,
@@ -28,10 +32,6 @@ from armnesia.vault.state.decisions import FIRST, decided, refused_arm
 from armnesia.vault.state.incoming_rows import Rows
 from armnesia.vault.state.suppression import read_checked_suppressed
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.digest_arrays import NO_DIGEST, Columns, order_of, packed
-from armnesia.vault.storage.schema import RecordRow
 
 _AT_ONCE = 500_000
 """Records that are sorted before they are inserted: then each page of one index is written once."""
@@ -60,7 +60,7 @@ class RecordLoader:
         self._numbers = DecisionNumbers(self._session, self._state)
         rules = self._state.configuration.arms
         self._refuses_arms = any(rule.new_rows == "refuse" for rule in rules)
-        self._holds_records = tables.exists(self._session, RecordRow, after=b"")
+        self._holds_records = statements.exists(self._session, RecordRow, after=b"")
         """Whether there were records before the first chunk."""
         n_arms = len(self._state.actions)
         self._sums: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(
@@ -95,7 +95,7 @@ class RecordLoader:
         old: list[Row] = []
         moved = np.ones(len(places), bool)
         if self._holds_records:
-            held = tables.read(self._session, RecordRow, identity=identities[order].tolist())
+            held = statements.read(self._session, RecordRow, identity=identities[order].tolist())
             new, moved, old = self._compared(rows, places.tolist(), records, held)
             places, moved = places[new], moved[new]
             columns = {name: values[new] for name, values in columns.items()}
@@ -207,7 +207,7 @@ class RecordLoader:
     def _store_rows(self, columns: Columns, records: list[Row], old: list[Row]) -> None:
         """Insert new records in the place of old ones, and add them up."""
         if old:
-            tables.delete(self._session, RecordRow, identity=[row[0] for row in old])
+            statements.delete(self._session, RecordRow, identity=[row[0] for row in old])
             self._transaction.note("record", old)
             for _, _, arm, units, decision in old:
                 counts, totals = self._sums[decision]
@@ -283,7 +283,7 @@ class _PendingRecords:
         self._chunks = []
         order = order_of(joined["identity"])
         if self._may_drop_indexes and len(order) >= _MANY and self._session.dialect.drop_record_indexes:
-            tables.drop_record_indexes(self._session)
+            statements.drop_record_indexes(self._session)
             self._lacks_indexes = True
         self._may_drop_indexes = False
         if not self._is_first_load:
@@ -291,10 +291,10 @@ class _PendingRecords:
         for start in range(0, len(order), _IN_A_STATEMENT):
             some = order[start : start + _IN_A_STATEMENT]
             columns = {name: values[some] for name, values in joined.items()}
-            tables.insert_records(self._session, columns, is_first_load=self._is_first_load)
+            statements.insert_records(self._session, columns, is_first_load=self._is_first_load)
 
     def restore_indexes(self) -> None:
         """Build the indexes that a first load left for later."""
         if self._lacks_indexes:
-            tables.create_record_indexes(self._session)
+            statements.create_record_indexes(self._session)
             self._lacks_indexes = False

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted
 from armnesia.core.progress import RowCounter
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import RecordRow
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
@@ -17,9 +20,6 @@ from armnesia.vault.state.decisions import VaultDecision, decided, in_decision
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.suppression import Suppressed
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import RecordRow
 
 if TYPE_CHECKING:
     from armnesia.vault.state.source_counting import Findings
@@ -63,7 +63,7 @@ class Records:
 
     def count(self, session: Session) -> int:
         """How many records there are."""
-        return tables.count(session, RecordRow)
+        return statements.count(session, RecordRow)
 
     def look_up(self, transaction: Transaction, target: ErasureTarget, *, exactly: bool) -> "Findings | None":
         """Look a request up where the rows are, if that is not in the vault."""
@@ -75,7 +75,7 @@ class Records:
         """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
         keys = target.row_keys(transaction.keyring)
         found: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
-        sums = tables.sum_records(transaction.session, **{target.row_column: keys})
+        sums = statements.sum_records(transaction.session, **{target.row_column: keys})
         for decision, arm, n, total, binary in sums:
             found[decision].append((arm, n, int(total), bool(binary)))
         return found
@@ -86,7 +86,7 @@ class Records:
         """Delete the records of a request, and add them up."""
         sums = self.find(transaction, target, lookup)
         keys = target.row_keys(transaction.keyring)
-        rows = tables.delete(transaction.session, RecordRow, **{target.row_column: keys})
+        rows = statements.delete(transaction.session, RecordRow, **{target.row_column: keys})
         return DeletedRecords(sums, rows, {bytes(getattr(row, target.row_column) or b"") for row in rows})
 
     def held(
@@ -97,7 +97,7 @@ class Records:
         lookup: "Findings | None",
     ) -> set[bytes]:
         """Which of these row keys, of names of the same kind as those of a request, have records."""
-        return tables.values_of_records(transaction.session, target.row_column, keys)
+        return statements.values_of_records(transaction.session, target.row_column, keys)
 
     def scan(
         self,
@@ -157,7 +157,7 @@ class Records:
         configuration, n_arms = transaction.state.configuration, len(transaction.state.actions)
         for start in range(0, len(scan.forgotten), _AT_ONCE):
             some = scan.forgotten[start : start + _AT_ONCE]
-            deleted = tables.delete(transaction.session, RecordRow, identity=some)
+            deleted = statements.delete(transaction.session, RecordRow, identity=some)
             transaction.note("record", deleted)
         left, counted_again = dict(scan.sums), []
         for each in decisions:  # what was deleted before stays
@@ -181,7 +181,7 @@ class Records:
 def may_be_without_user(session: Session, lookup: "Findings | None") -> bool:
     """Whether there may be rows without a user."""
     if lookup is None:
-        return tables.exists(session, RecordRow, owner=None)
+        return statements.exists(session, RecordRow, owner=None)
     return any(
         "user" not in source.columns.named() or bool(source.first_wrong("user"))
         for source in lookup.opened.values()

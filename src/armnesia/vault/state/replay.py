@@ -7,13 +7,13 @@ from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db.schema import SuppressedRow
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Line
 from armnesia.vault.ledger.merkle import Tree, split
 from armnesia.vault.state.decisions import DEFAULT, ArmSums, VaultDecision
-from armnesia.vault.storage.schema import SuppressedRow
 
 
 @dataclass

@@ -7,14 +7,14 @@ from typing import Any
 
 from armnesia.core.errors import VaultError
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import VERSION, VaultRow
 from armnesia.vault.keys.canonical_json import canonical
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.checkpoint import Checkpoint, origin_of
 from armnesia.vault.ledger.merkle import Frontier, split
 from armnesia.vault.state.check_sums import CheckSums
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import VERSION, VaultRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class State:
 
 def read_state(session: Session, all_keys: Keyring) -> State:
     """Read the state; refuse another version, other keys, and a row that does not match its seal."""
-    rows = tables.read(session, VaultRow)
+    rows = statements.read(session, VaultRow)
     if len(rows) != 1:
         raise changed_outside()
     (row,) = rows

@@ -20,6 +20,7 @@ from armnesia.core.progress import RowCounter
 from armnesia.logs import Source
 from armnesia.logs.statements import Chosen, Reading, Tally
 from armnesia.logs.values import arm_of_text
+from armnesia.vault.db.database import Session
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.decision_table import DecisionNumbers
 from armnesia.vault.state.sealed_state import State
@@ -30,7 +31,6 @@ from armnesia.vault.state.suppression import (
     read_checked_suppressed,
     suppressed_among,
 )
-from armnesia.vault.storage.database import Session
 
 Sums: TypeAlias = Mapping[tuple[int, int], tuple[int, int, bool]]
 """By decision and arm: how many rows, their units, and whether all rewards are the lowest or the highest."""

@@ -26,13 +26,13 @@ from armnesia.core.urls import is_remote, redacted
 from armnesia.logs import Source
 from armnesia.logs.source import Version, reopen
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import SourceRow
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.source_columns import ROLES
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import SourceRow
 
 OUTDATED: Version = {}
 """No source has this version."""
@@ -226,7 +226,7 @@ def checked_sources(transaction: Transaction) -> list[CountedSource]:
 
 
 def _rows(session: Session) -> list[SourceRow]:
-    return tables.read(session, SourceRow)
+    return statements.read(session, SourceRow)
 
 
 def put_sources(
@@ -260,9 +260,9 @@ def move_sources(
             )
     for each in sources:
         if each.id in dropped or each.name in without:
-            tables.delete(session, SourceRow, number=each.number)
+            statements.delete(session, SourceRow, number=each.number)
     now = [left[old].relocated(new, configuration) for old, new in moved]
-    session.execute_together([tables.put(each.row) for each in now])
+    session.execute_together([statements.put(each.row) for each in now])
     ids = {
         "moved": [each.id for each in now],
         "dropped": [each.id for each in known.values() if each.name in without],

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from armnesia.core.errors import VaultError
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.schema import SuppressedRow
 from armnesia.vault.erasure_target import ErasureTarget
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.state.sealed_state import State
 from armnesia.vault.state.transaction import Transaction
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.schema import SuppressedRow
 
 KINDS = ("user", "record")
 """What the suppression list names."""
@@ -39,7 +39,7 @@ class History:
     def read(cls, transaction: Transaction, target: ErasureTarget) -> "History":
         """Look names up that are spelled as the vault does."""
         digests = target.row_keys(transaction.keyring)
-        found = tables.read(transaction.session, SuppressedRow, digest=digests)
+        found = statements.read(transaction.session, SuppressedRow, digest=digests)
         rows = {bytes(row.digest): row for row in found}
         return cls(target, rows, dict(zip(target.names, digests, strict=True)))
 
@@ -76,7 +76,7 @@ class History:
 
 def read_checked_suppressed(session: Session, keyring: Keyring, state: State) -> Suppressed:
     """All digests on the suppression list; refuse it if something other than armnesia has changed it."""
-    rows = list(tables.stream(session, SuppressedRow))
+    rows = list(statements.stream(session, SuppressedRow))
     if not state.check_sums.has(keyring, "suppressed", rows):
         raise VaultError(
             "the suppression list was changed by something other than armnesia, so that rows of forgotten"
@@ -87,17 +87,17 @@ def read_checked_suppressed(session: Session, keyring: Keyring, state: State) ->
 
 def read_suppressed(session: Session) -> Suppressed:
     """All digests on the suppression list."""
-    return _by_kind(tables.stream(session, SuppressedRow))
+    return _by_kind(statements.stream(session, SuppressedRow))
 
 
 def any_suppressed(session: Session, kind: str) -> bool:
     """Whether any person, or any record, is suppressed."""
-    return tables.exists(session, SuppressedRow, kind=kind, readmitted=None)
+    return statements.exists(session, SuppressedRow, kind=kind, readmitted=None)
 
 
 def suppressed_among(session: Session, digests: Collection[bytes]) -> set[bytes]:
     """Which of these digests are suppressed."""
-    found = tables.read(session, SuppressedRow, digest=list(digests), readmitted=None)
+    found = statements.read(session, SuppressedRow, digest=list(digests), readmitted=None)
     return {bytes(row.digest) for row in found}
 
 

@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.vault.configuration import Configuration
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Row, Session
+from armnesia.vault.db.schema import TABLES, EntryRow, PeopleRow, SuppressedRow
 from armnesia.vault.keys.canonical_json import utc_now
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Line
 from armnesia.vault.state.sealed_state import State, next_row
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Row, Session
-from armnesia.vault.storage.schema import TABLES, EntryRow, PeopleRow, SuppressedRow
 
 R = TypeVar("R", bound=tuple[Any, ...])
 CODE = f"armnesia {metadata.version('armnesia')}"
@@ -88,7 +88,7 @@ class Transaction:
             facts=facts,
         )
         envelope = entry.signed(keyring.signing_keys[-1])
-        self.session.execute_together([tables.insert(entry_row(entry, envelope))])
+        self.session.execute_together([statements.insert(entry_row(entry, envelope))])
         self.entries.append(envelope)
         self.last_proof = tuple(reversed(state.frontier.hashes))
         self.state = state.changed(frontier=state.frontier.append(envelope.leaf))
@@ -98,7 +98,7 @@ class Transaction:
         """Store rows of one table, in the place of those with their keys that were there before."""
         if not rows:
             return
-        self.session.execute_together(map(tables.put, rows))
+        self.session.execute_together(map(statements.put, rows))
         self.note(TABLES[type(rows[0])].name, [*before, *rows])
         self.suppressed += [row for row in rows if isinstance(row, SuppressedRow)]
         self.people += [row for row in rows if isinstance(row, PeopleRow)]
@@ -118,7 +118,7 @@ class Transaction:
         new: tuple[list[Any], ...] = self.entries, self.suppressed, self.people
         sizes = [len(each) for each in new]
         try:
-            with tables.savepoint(self.session):
+            with statements.savepoint(self.session):
                 yield
         except ArmnesiaError:
             self.state, self.last_proof = state, last_proof
@@ -129,7 +129,7 @@ class Transaction:
     def finish(self) -> None:
         """Store the state, one commit later, under its seal."""
         row, self.state = next_row(self.state, self.keyring)
-        self.session.execute_together([tables.put(row)])
+        self.session.execute_together([statements.put(row)])
 
 
 def entry_row(entry: Entry, envelope: Envelope) -> EntryRow:

@@ -1,9 +1,9 @@
 """Connecting to the database that an address names."""
 
 from armnesia.core.errors import InvalidInputError
-from armnesia.vault.storage.database import Database, invalid_address
-from armnesia.vault.storage.postgres import PostgresDatabase
-from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.db.database import Database, invalid_address
+from armnesia.vault.db.postgres import PostgresDatabase
+from armnesia.vault.db.sqlite import SqliteDatabase
 
 _LONGEST_WAIT = 1_000_000
 """Seconds: both databases count milliseconds in 32 bits."""

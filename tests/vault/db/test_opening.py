@@ -7,8 +7,8 @@ import pytest
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage import sqlite
-from armnesia.vault.storage.opening import DATABASES
+from armnesia.vault.db import sqlite
+from armnesia.vault.db.opening import DATABASES
 from tests.cli.commands import options
 
 ROWS = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20, "user": [f"u-{row % 10}" for row in range(40)]}

@@ -21,8 +21,7 @@ from armnesia.core.errors import (
 )
 from armnesia.core.files import may_write, refuse_null_characters
 from armnesia.core.urls import may_hold_password
-from armnesia.vault.keys import private_files
-from armnesia.vault.storage.database import (
+from armnesia.vault.db.database import (
     DAMAGED,
     FULL,
     IN_USE,
@@ -35,8 +34,9 @@ from armnesia.vault.storage.database import (
     invalid_address,
     kept_by,
 )
-from armnesia.vault.storage.digest_arrays import NO_DIGEST, Columns
-from armnesia.vault.storage.schema import OWNER_INDEX, SHORT
+from armnesia.vault.db.digest_arrays import NO_DIGEST, Columns
+from armnesia.vault.db.schema import OWNER_INDEX, SHORT
+from armnesia.vault.keys import private_files
 
 _SETTINGS = (
     "PRAGMA synchronous = FULL",

@@ -7,7 +7,7 @@ import pytest
 
 from armnesia.core.errors import VaultError
 from armnesia.vault import Vault
-from armnesia.vault.storage.sqlite import SqliteDatabase
+from armnesia.vault.db.sqlite import SqliteDatabase
 from tests.databases import Place
 from tests.vault.raw_vaults import filled, reader_of
 

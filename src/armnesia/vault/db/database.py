@@ -21,8 +21,8 @@ from armnesia.core.errors import (
 )
 from armnesia.core.messages import any_of, shown
 from armnesia.core.urls import redacted
-from armnesia.vault.storage.digest_arrays import Columns
-from armnesia.vault.storage.schema import OWNER_INDEX, TABLES
+from armnesia.vault.db.digest_arrays import Columns
+from armnesia.vault.db.schema import OWNER_INDEX, TABLES
 
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armnesia.vault import Configuration
-from armnesia.vault.storage import tables
-from armnesia.vault.storage.database import Session
-from armnesia.vault.storage.digest_arrays import (
+from armnesia.vault.db import statements
+from armnesia.vault.db.database import Session
+from armnesia.vault.db.digest_arrays import (
     NO_DIGEST,
     Columns,
     order_of,
     packed,
 )
-from armnesia.vault.storage.schema import RecordRow
+from armnesia.vault.db.schema import RecordRow
 from tests.databases import fresh_place
 
 LARGEST, LARGEST_ARM = 2**63 - 1, 2**31 - 1
@@ -47,9 +47,9 @@ def test_columns_are_stored_as_rows(
         fresh_place(database, tmp_path).create(Configuration(actions=("A", "B"))) as vault,
         vault.database.writing() as session,
     ):
-        tables.insert_records(session, columns, is_first_load=is_first_load)
-        found = tables.read(session, RecordRow, identity=[b"z" * 16, *(row[0] for row in rows)])
-        assert tables.exists(session, RecordRow, after=b"") is bool(rows)
+        statements.insert_records(session, columns, is_first_load=is_first_load)
+        found = statements.read(session, RecordRow, identity=[b"z" * 16, *(row[0] for row in rows)])
+        assert statements.exists(session, RecordRow, after=b"") is bool(rows)
         assert sorted(map(tuple, found)) == sorted(rows)
         session.execute("DELETE FROM record")
 
@@ -75,13 +75,13 @@ def test_a_first_load_leaves_the_indexes(
 ) -> None:
     """They are built after the rows; the schema is then as armnesia created it."""
     missing: list[set[Any]] = []
-    insert = tables.insert_records
+    insert = statements.insert_records
 
     def observed(session: Session, columns: Columns, *, is_first_load: bool) -> None:
         missing.append(created - set(session.query(INDEXES[database])))
         insert(session, columns, is_first_load=is_first_load)
 
-    monkeypatch.setattr(tables, "insert_records", observed)
+    monkeypatch.setattr(statements, "insert_records", observed)
     rows = 25_000
     log = {
         "action": ["AB"[row % 2] for row in range(rows)],

@@ -15,8 +15,8 @@ import pytest
 
 from armnesia.core.errors import VaultBusyError, VaultError
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage import postgres
-from armnesia.vault.storage.postgres import PostgresDatabase
+from armnesia.vault.db import postgres
+from armnesia.vault.db.postgres import PostgresDatabase
 from tests.databases import SERVER, Place, postgres_url
 from tests.vault.raw_vaults import change, values
 

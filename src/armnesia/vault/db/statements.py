@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from armnesia.core.errors import ArmnesiaError
 from armnesia.core.units import UNIT
-from armnesia.vault.storage.database import Row, Session, Statement
-from armnesia.vault.storage.digest_arrays import Columns
-from armnesia.vault.storage.schema import (
+from armnesia.vault.db.database import Row, Session, Statement
+from armnesia.vault.db.digest_arrays import Columns
+from armnesia.vault.db.schema import (
     OWNER_INDEX,
     TABLES,
     EntryRow,

@@ -15,7 +15,7 @@ import numpy as np
 
 from armnesia.core.errors import ArmnesiaError, DatabaseError, MissingExtraError
 from armnesia.core.urls import DEFAULT_SCHEMA, without_password, without_schema
-from armnesia.vault.storage.database import (
+from armnesia.vault.db.database import (
     DAMAGED,
     FULL,
     IN_USE,
@@ -28,8 +28,8 @@ from armnesia.vault.storage.database import (
     database_error,
     kept_by,
 )
-from armnesia.vault.storage.digest_arrays import Columns, is_given
-from armnesia.vault.storage.schema import OWNER_INDEX, SHORT
+from armnesia.vault.db.digest_arrays import Columns, is_given
+from armnesia.vault.db.schema import OWNER_INDEX, SHORT
 
 _CHUNK = 10_000
 _OPTIONS = {

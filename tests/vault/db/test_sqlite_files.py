@@ -11,7 +11,7 @@ import pytest
 
 from armnesia.core.errors import VaultBusyError, VaultError
 from armnesia.vault import Configuration, Vault
-from armnesia.vault.storage import sqlite
+from armnesia.vault.db import sqlite
 from tests.databases import Place
 from tests.vault.raw_vaults import LOG, dumped, filled, reader_of
 
