@@ -64,6 +64,10 @@ class Lake(ABC):
         """Everything that the log has on the disk; of Parquet also what is compressed."""
         return b"".join(content + _unpacked(path) for path, content in self.state().items())
 
+    def bytes_after_kills(self) -> bytes:
+        """The same, without what `remains` says that a killed writer may leave."""
+        return self.bytes()
+
 
 def _unpacked(path: Path) -> bytes:
     if path.suffix != ".parquet":
@@ -126,6 +130,17 @@ class Iceberg(Lake):
 
     def values(self) -> list[tuple[Any, ...]]:
         return _values(self.opened.scan().to_arrow())
+
+    def bytes_after_kills(self) -> bytes:
+        """Of the files of all snapshots: those that a killed writer has left, nothing names."""
+        table = self.opened
+        lists = [each.manifest_list for each in table.snapshots()]
+        manifests = [each for snapshot in table.snapshots() for each in snapshot.manifests(table.io)]
+        entries = [each for manifest in manifests for each in manifest.fetch_manifest_entry(table.io)]
+        paths = {table.metadata_location, *lists, *(each.manifest_path for each in manifests)}
+        paths |= {each.data_file.file_path for each in entries}
+        files = [Path(path.removeprefix("file://")) for path in sorted(paths)]
+        return b"".join(file.read_bytes() + _unpacked(file) for file in files)
 
 
 class Sqlite(Lake):
