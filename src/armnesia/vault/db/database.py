@@ -7,7 +7,6 @@ registry of `opening.py`.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -39,48 +38,41 @@ DAMAGED: Refusal = (
 )
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """Where the SQL of the databases differs."""
-
-    mark: str
-    """How a parameter is written."""
-    types: Mapping[type | str, str]
-    """The type of a column, by that of its values in Python."""
-    reindex: str
-    """How the statement begins that makes the indexes of a table again."""
-    drop_record_indexes: tuple[str, ...]
-    """The statements that drop the indexes of the records before a first load."""
-    create_record_indexes: tuple[str, ...]
-    """The statements that build these indexes after the load."""
-    for_columns: str = ""
-    """What a new table is altered by for each of its columns."""
-    takes_lists: bool = False
-    """Whether one parameter can be a list."""
-
-    def creating(self) -> Iterator[str]:
-        """The statements that create all tables and their indexes."""
-        for table in TABLES.values():
-            columns = (f"{each.name} {self.types[each.type]} {each.constraint}" for each in table.columns)
-            yield f"CREATE TABLE {table.name} ({', '.join(map(str.rstrip, columns))})"
-            if self.for_columns:
-                actions = (self.for_columns.format(column.name) for column in table.columns)
-                yield f"ALTER TABLE {table.name} {', '.join(actions)}"
-        yield OWNER_INDEX
-
-
 class Session(ABC):
-    """One transaction. SQL uses `?` for parameters and only what all databases understand."""
+    """One transaction, and where its SQL differs: else it uses `?` and what all databases understand."""
 
-    dialect: ClassVar[Dialect]
+    mark: ClassVar[str]
+    """How a parameter is written."""
+    types: ClassVar[Mapping[type | str, str]]
+    """The type of a column, by that of its values in Python."""
+    reindex: ClassVar[str]
+    """How the statement begins that makes the indexes of a table again."""
+    drop_record_indexes: ClassVar[tuple[str, ...]]
+    """The statements that drop the indexes of the records before a first load."""
+    create_record_indexes: ClassVar[tuple[str, ...]]
+    """The statements that build these indexes after the load."""
+    for_columns: ClassVar[str] = ""
+    """What a new table is altered by for each of its columns."""
+    takes_lists: ClassVar[bool] = False
+    """Whether one parameter can be a list."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
     def run(self, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
         """Run a statement; return its cursor. SQL has no other question mark and no percent sign."""
-        sql = sql.replace("?", self.dialect.mark)
+        sql = sql.replace("?", self.mark)
         return self._connection.execute(sql, parameters) if parameters else self._connection.execute(sql)
+
+    def create_tables(self) -> None:
+        """Create all tables and their indexes."""
+        for table in TABLES.values():
+            columns = (f"{each.name} {self.types[each.type]} {each.constraint}" for each in table.columns)
+            self.run(f"CREATE TABLE {table.name} ({', '.join(map(str.rstrip, columns))})")
+            if self.for_columns:
+                actions = (self.for_columns.format(column.name) for column in table.columns)
+                self.run(f"ALTER TABLE {table.name} {', '.join(actions)}")
+        self.run(OWNER_INDEX)
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and fetch all its rows."""

@@ -20,7 +20,6 @@ from armnesia.vault.db.database import (
     FULL,
     IN_USE,
     Database,
-    Dialect,
     Refusal,
     Row,
     Session,
@@ -82,19 +81,17 @@ _CHECKED = """SELECT {}(indexrelid, true) FROM pg_index JOIN pg_class ON pg_clas
 class PostgresSession(Session):
     """A transaction on PostgreSQL."""
 
-    dialect = Dialect(
-        mark="%s",
-        types={int: "BIGINT", SHORT: "INTEGER", str: "TEXT", bytes: "BYTEA"},
-        reindex="REINDEX TABLE",
-        drop_record_indexes=(
-            "DROP INDEX record_owner",
-            "ALTER TABLE record DROP CONSTRAINT record_pkey",
-        ),
-        create_record_indexes=("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX),
-        # The planner would keep samples, such as the digest of the person with most rows, in its own table.
-        for_columns="ALTER {} SET STATISTICS 0",
-        takes_lists=True,
+    mark = "%s"
+    types: ClassVar = {int: "BIGINT", SHORT: "INTEGER", str: "TEXT", bytes: "BYTEA"}
+    reindex = "REINDEX TABLE"
+    drop_record_indexes = (
+        "DROP INDEX record_owner",
+        "ALTER TABLE record DROP CONSTRAINT record_pkey",
     )
+    create_record_indexes = ("ALTER TABLE record ADD PRIMARY KEY (identity)", OWNER_INDEX)
+    # The planner would keep samples, such as the digest of the person with most rows, in its own table.
+    for_columns = "ALTER {} SET STATISTICS 0"
+    takes_lists = True
 
     def execute_together(self, statements: Iterable[Statement]) -> None:
         """Send all statements before the first result is awaited."""
@@ -105,7 +102,7 @@ class PostgresSession(Session):
         """Run a query through a cursor on the server."""
         with self._connection.cursor(name="armnesia_stream") as cursor:
             cursor.itersize = _CHUNK
-            cursor.execute(sql.replace("?", self.dialect.mark), parameters)
+            cursor.execute(sql.replace("?", self.mark), parameters)
             yield from cursor
 
     def load(self, table: str, columns: Columns, *, nullable: str = "", is_empty: bool = True) -> None:
@@ -214,7 +211,7 @@ class PostgresDatabase(Database):
         with self._connect() as connection:
             connection.execute("SET search_path = pg_temp")
             session = PostgresSession(connection)
-            session.execute_together((statement, ()) for statement in session.dialect.creating())
+            session.create_tables()
             ((schema,),) = session.query("SELECT pg_my_temp_schema()::regnamespace::text")
             return dict(session.query(_SCHEMA, schema))
 

@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from armnesia.core.errors import (
     ArmnesiaError,
@@ -26,7 +26,6 @@ from armnesia.vault.db.database import (
     FULL,
     IN_USE,
     Database,
-    Dialect,
     Refusal,
     Row,
     Session,
@@ -52,14 +51,12 @@ _MOST_PROBLEMS = 20
 class SqliteSession(Session):
     """A transaction on SQLite."""
 
-    dialect = Dialect(
-        mark="?",
-        types={int: "INTEGER", SHORT: "INTEGER", str: "TEXT", bytes: "BLOB"},
-        reindex="REINDEX",
-        # Not the index of identities, which a first load fills in their order, many at a time.
-        drop_record_indexes=("DROP INDEX record_owner",),
-        create_record_indexes=(OWNER_INDEX,),
-    )
+    mark = "?"
+    types: ClassVar = {int: "INTEGER", SHORT: "INTEGER", str: "TEXT", bytes: "BLOB"}
+    reindex = "REINDEX"
+    # Not the index of identities, which a first load fills in their order, many at a time.
+    drop_record_indexes = ("DROP INDEX record_owner",)
+    create_record_indexes = (OWNER_INDEX,)
 
     def stream(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """Run a query and yield its rows one by one."""
@@ -180,9 +177,9 @@ class SqliteDatabase(Database):
     def _new_schema(self) -> dict[str, Any]:
         """The same of a database in memory."""
         with closing(sqlite3.connect(":memory:")) as connection:
-            for statement in self.session.dialect.creating():
-                connection.execute(statement)
-            return self._schema(SqliteSession(connection))
+            session = SqliteSession(connection)
+            session.create_tables()
+            return self._schema(session)
 
     def integrity_problems(self, session: Session) -> list[str]:
         """Run SQLite's own check: pages, rows, and indexes against their tables."""

@@ -33,17 +33,12 @@ _AT_ONCE = 500
 # All tables.
 
 
-def create_tables(session: Session) -> None:
-    """Create the tables and the index of a new vault."""
-    session.execute_together((statement, ()) for statement in session.dialect.creating())
-
-
 def rebuild_indexes(session: Session) -> None:
     """Make the indexes again from the rows; one that is missing is created."""
     session.execute("DROP INDEX IF EXISTS record_owner")
     session.execute(OWNER_INDEX)
     for table in TABLES.values():
-        session.execute(f"{session.dialect.reindex} {table.name}")
+        session.execute(f"{session.reindex} {table.name}")
 
 
 def insert(row: R) -> Statement:
@@ -136,12 +131,12 @@ def _query(
         condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return session.query(f"{sql}{condition}{end}", *parameters)
     values, found = list(where[long]), list[Row]()
-    at_once = len(values) if session.dialect.takes_lists else _AT_ONCE
+    at_once = len(values) if session.takes_lists else _AT_ONCE
     for start in range(0, len(values), at_once or 1):
         some = values[start : start + at_once]
-        one_of = "= ANY (?)" if session.dialect.takes_lists else f"IN ({', '.join('?' * len(some))})"
+        one_of = "= ANY (?)" if session.takes_lists else f"IN ({', '.join('?' * len(some))})"
         condition = " AND ".join([*conditions, f"{long} {one_of}"])
-        given = [some] if session.dialect.takes_lists else some
+        given = [some] if session.takes_lists else some
         found += session.query(f"{sql} WHERE {condition}{end}", *parameters, *given)
     return found
 
@@ -182,13 +177,13 @@ def insert_records(session: Session, columns: Columns, *, is_first_load: bool = 
 
 def drop_record_indexes(session: Session) -> None:
     """Drop the indexes of the records, which are none yet, until `create_record_indexes`."""
-    for statement in session.dialect.drop_record_indexes:
+    for statement in session.drop_record_indexes:
         session.execute(statement)
 
 
 def create_record_indexes(session: Session) -> None:
     """Build the indexes that `drop_record_indexes` has dropped."""
-    for statement in session.dialect.create_record_indexes:
+    for statement in session.create_record_indexes:
         session.execute(statement)
 
 

@@ -12,7 +12,6 @@ from armnesia.core.errors import InvalidInputError, VaultError, refuse_first
 from armnesia.core.identifiers import UserType
 from armnesia.core.randomness import secret_bytes
 from armnesia.vault.configuration import Configuration
-from armnesia.vault.db import statements
 from armnesia.vault.db.opening import open_database
 from armnesia.vault.db.schema import SuppressedRow
 from armnesia.vault.keys.keyring import Keyring
@@ -90,7 +89,7 @@ def _create(
         keyring.save(path)
         undo.callback(path.unlink)
         with database.writing() as session:
-            statements.create_tables(session)
+            session.create_tables()
             state = State(vault=keyring.vault, configuration=configuration)
             transaction = Transaction(session, keyring, state)
             transaction.append("init", configuration=configuration, digest_key=keyring.digest_check)

@@ -282,7 +282,7 @@ class _PendingRecords:
         joined = {name: np.concatenate([each[name] for each in self._chunks]) for name in self._chunks[0]}
         self._chunks = []
         order = order_of(joined["identity"])
-        if self._may_drop_indexes and len(order) >= _MANY and self._session.dialect.drop_record_indexes:
+        if self._may_drop_indexes and len(order) >= _MANY and self._session.drop_record_indexes:
             statements.drop_record_indexes(self._session)
             self._lacks_indexes = True
         self._may_drop_indexes = False
