@@ -199,7 +199,7 @@ def test_histories_of_many_decisions_find_that_a_retired_arm_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Configuration, "offered", _all_are_offered)
-    assert {"holds_what_the_model_holds", "forget"}.intersection(_frames_of_the_failure())
+    assert {"holds_what_the_model_holds", "forget", "change_arms"}.intersection(_frames_of_the_failure())
 
 
 @pytest.mark.parametrize("planted", [False, True])
@@ -220,7 +220,7 @@ def test_a_request_releases_a_retired_arm_only_if_it_sees_its_records(
 @pytest.mark.parametrize(
     ("where", "name", "fault", "noticed_by"),
     [
-        (record_loader, "read_checked_suppressed", _forgets_nobody, "_ingest"),
+        (record_loader, "read_checked_suppressed", _forgets_nobody, "_ingest correct"),
         (Release, "draw", _least_likely, "_forget"),
         (History, "forgotten", _never_forgotten, "_forget"),
         (released_request, "_ledger_facts", _without_the_arm, "ledger_tells_nothing_more _forget"),

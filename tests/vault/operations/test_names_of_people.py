@@ -171,8 +171,8 @@ def test_the_first_ingest_with_users_fixes_the_type(
         assert str(vault.configuration.user_type) == expected.value
         assert done.to_dict()["user_type_fixed"] == expected.value
         assert vault.ingest(write(tmp_path / "more.csv", ["5", "6"]), user="user").user_type_fixed is None
-        assert [entry.kind for entry in vault.ledger().entries] == ["init", "configured"]
-        assert vault.ledger().entries[1].facts["configuration"]["user_type"] == expected.value
+        assert [entry.kind for entry in vault.ledger().entries] == ["init", "configured", "configured"]
+        assert vault.ledger().entries[2].facts["configuration"]["user_type"] == expected.value
         assert vault.verify(vault.checkpoint()).holds
         if mode == MANAGED:
             ((told,),) = values(vault, "SELECT configuration FROM vault")
@@ -188,10 +188,9 @@ def test_the_first_ingest_with_users_fixes_the_type(
         assert vault.forget(users=["5"]).records == 1
 
 
-def test_a_declared_type_needs_no_entry_of_its_own(place: Place, tmp_path: Path) -> None:
+def test_a_declared_type_stands_in_the_first_entry(place: Place, tmp_path: Path) -> None:
     with made(place, MANAGED, INTEGER) as vault:
         vault.ingest(write(tmp_path / "log.csv", ["1.0", "2.0"]), user="user")
-        assert [entry.kind for entry in vault.ledger().entries] == ["init"]
         assert vault.ledger().entries[0].facts["configuration"]["user_type"] == "integer"
     with place.open() as vault:
         assert vault.configuration.user_type is INTEGER
