@@ -99,8 +99,11 @@ class KeyedMachine(RuleBasedStateMachine):
                 self._vault.ingest(source)
             return
         before = self._all_statistics()
+        would, expected = self._vault.ingest(source, dry_run=True), self.model.ingest(batch)
         done = self._vault.ingest(source)
-        assert (done.added, done.already_there, done.suppressed) == self.model.ingest(batch)
+        assert (would.added, would.already_there, would.suppressed) == expected
+        assert (done.added, done.already_there, done.suppressed) == expected
+        assert would.decisions == done.decisions
         self._decide_where_changed(before)
 
     def _count(self, batch: list[Record]) -> None:

@@ -221,20 +221,22 @@ class VaultMachine(RuleBasedStateMachine):
 
     def _ingest(self, source: Any, batch: list[Record]) -> None:
         if self.model.contradicts(batch):
-            with pytest.raises(VaultError, match="an id that the vault holds with another action"):
-                self._take_in(source)
+            for dry_run in (True, False):
+                with pytest.raises(VaultError, match="an id that the vault holds with another action"):
+                    self._take_in(source, dry_run=dry_run)
             return
-        expected = self.model.ingest(batch)
+        would, expected = self._take_in(source, dry_run=True), self.model.ingest(batch)
         done = self._take_in(source)
+        assert (would.added, would.already_there, would.suppressed) == expected
         assert (done.added, done.already_there, done.suppressed) == expected
         if done.added:
             self.served = self.stream().decision().action
         assert done.served == self.served
 
-    def _take_in(self, source: Any) -> Ingested:
+    def _take_in(self, source: Any, *, dry_run: bool = False) -> Ingested:
         with warnings.catch_warnings():  # rows without ids may be those that were forgotten by theirs
             warnings.filterwarnings("ignore", message="single records were forgotten here")
-            return self.vault.ingest(source)
+            return self.vault.ingest(source, dry_run=dry_run)
 
     @precondition(lambda self: any(record.id for record in self.model.records.values()))
     @rule(data=st.data(), others=records())
