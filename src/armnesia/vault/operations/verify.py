@@ -90,19 +90,15 @@ def _state(session: Session, connection: VaultConnection) -> tuple[State | None,
 
 def _ledger(session: Session, vault: str) -> tuple[Replayed, list[str]]:
     """Replay the ledger, each entry compared with its columns."""
-    problems: list[str] = []
-
-    def envelopes() -> Iterator[Envelope]:
-        for row in statements.stream(session, EntryRow):
-            try:
-                envelope = envelope_of(row.envelope)
-                if not _is_stored_as_written(row, Entry.of(envelope), envelope):
-                    problems.append(f"entry {row.number} is not as armnesia stored it")
-                yield envelope
-            except ArmnesiaError:
-                problems.append(f"entry {row.number} cannot be read")
-
-    replayed = Replayed.of(envelopes(), vault)
+    replayed, problems = Replayed(), list[str]()
+    for row in statements.stream(session, EntryRow):
+        try:
+            envelope = envelope_of(row.envelope)
+            if not _is_stored_as_written(row, Entry.of(envelope), envelope):
+                problems.append(f"entry {row.number} is not as armnesia stored it")
+            replayed.add(envelope, vault)
+        except ArmnesiaError:
+            problems.append(f"entry {row.number} cannot be read")
     return replayed, [f"ledger: {problem}" for problem in (*problems, *replayed.problems)]
 
 
@@ -163,7 +159,7 @@ def _row_problems(
         for table, stored, computed in zip(_TABLES, state.check_sums, scan.check_sums, strict=True)
         if stored != computed
     ]
-    if replayed.differs_in_deleted(decisions):
+    if replayed.with_deleted(decisions) != decisions:
         problems.append("state: the numbers of deleted records are not those in the ledger")
     found, notes = connection.records.problems(session, state, keyring, scan, decisions, counter)
     return problems + found, notes

@@ -1,9 +1,8 @@
 """Replaying a ledger: what its entries, and the digests of its journal, say about the vault at its end."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any
 
 from armnesia.core.errors import InvalidInputError
 from armnesia.vault.configuration import Configuration
@@ -38,14 +37,6 @@ class Replayed:
     """The ids of the sources that no longer exist."""
     problems: list[str] = field(default_factory=list)
     """What is wrong with the entries, a sentence each."""
-
-    @classmethod
-    def of(cls, envelopes: Iterable[Envelope], vault: str) -> "Replayed":
-        """Replay the entries of a database."""
-        found = cls()
-        for envelope in envelopes:
-            found.add(envelope, vault)
-        return found
 
     @classmethod
     def of_journal(cls, lines: Iterable[Line], vault: str) -> "Replayed":
@@ -150,20 +141,6 @@ class Replayed:
         found += [VaultDecision(n, key, empty, None, DEFAULT) for n, key in enumerate(missing, first)]
         if not frozen:
             return found
-        return [
-            replace(each, statistics=replace(each.statistics, deleted=self.deleted_of(each.key)))
-            for each in found
-        ]
-
-    def deleted_of(self, key: tuple[str, ...]) -> tuple[int, ...]:
-        """How many records of each arm were deleted in a decision."""
-        counts = self.deleted.get(key, ())
-        return (*counts, *(0,) * (len(self.configuration.actions or ()) - len(counts)))
-
-    def differs_in_deleted(self, decisions: Iterable[VaultDecision]) -> bool:
-        """Whether decisions have other numbers of deleted records than the ledger."""
-        if self.configuration.penalty != "frozen":
-            return False
-        found: Mapping[Any, Any] = {each.key: each.statistics.deleted for each in decisions}
-        lost = {key for key, counts in self.deleted.items() if any(counts)} - set(found)
-        return bool(lost) or any(counts != self.deleted_of(key) for key, counts in found.items())
+        counts = {each.key: self.deleted.get(each.key, ()) for each in found}
+        whole = {key: (*own, *(0,) * (n_arms - len(own))) for key, own in counts.items()}
+        return [replace(each, statistics=replace(each.statistics, deleted=whole[each.key])) for each in found]
