@@ -144,7 +144,7 @@ STARS = "action,reward,user\n" + "".join(f"{n % 3},{1 + n % 2 * 3.5},ann\n" for 
         (
             STARS,
             (),
-            {"actions": ["0", "1", "2"], "reward_range": [1, 5], "user_type": "text", "learner": "lcb"},
+            {"actions": [0, 1, 2], "reward_range": [1, 5], "user_type": "text", "learner": "lcb"},
         ),
         (
             RARE,
