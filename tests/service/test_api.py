@@ -14,7 +14,15 @@ from armnesia.vault.db import statements
 from armnesia.vault.db.schema import DecisionRow
 from tests.databases import Place
 from tests.service.pages.clients import at_the_page
-from tests.service.servers import COLUMNS, PEOPLE, SETTINGS, Served, log_of, serving, serving_existing
+from tests.service.servers import (
+    COLUMNS,
+    PEOPLE,
+    SETTINGS,
+    Served,
+    log_of,
+    serving,
+    serving_existing,
+)
 from tests.vault.operations.test_forget_many import write_csv
 from tests.vault.raw_vaults import change
 
@@ -343,6 +351,8 @@ def test_a_refused_row_is_told_with_its_place(served: Served) -> None:
         ({"rows": [row(1), row(2, id="record-3")]}, "changed-record", ["body/rows/1/id"]),
         ({"rows": [row(1, paid=1)], "reward": "paid"}, "other-columns", ["body/reward"]),
         ({"rows": [row(1, arm="A")], "action": "arm"}, "other-columns", ["body/action"]),
+        ({"rows": [row(1, who="x")], "user": "who"}, "other-columns", ["body/user"]),
+        ({"rows": [row(1, key="k")], "id": "key"}, "other-columns", ["body/id"]),
         ({"rows": [row(1)], "reward": "paid"}, "invalid-request", ["body/rows/0"]),
     ]
     with served.http() as http, served.client() as client, served.place.open() as vault:
@@ -354,7 +364,7 @@ def test_a_refused_row_is_told_with_its_place(served: Served) -> None:
                 client.add_records(**body)
             assert told["errors"][0]["message"] in str(refused.value)
         columns = http.post("/v1/records", json=cases[-2][0]).json()["errors"][0]["message"]
-        assert columns.endswith("actions from: action")
+        assert columns.endswith("ids from: id")
         assert vault.n_records == 20
         assert http.post("/v1/records", json={"rows": [row(1)]}).status_code == 200
 
@@ -456,3 +466,13 @@ def test_a_vault_that_changes_after_its_tokens_were_read_is_failing(sqlite_place
 def test_no_programs_of_other_hosts_document_the_service(served: Served) -> None:
     with served.http(None) as http:
         assert http.get("/docs").status_code == http.get("/redoc").status_code == 404
+
+
+def test_a_vault_that_knows_its_rows_by_their_contents_takes_none(sqlite_place: Place) -> None:
+    with sqlite_place.create(Configuration(actions=("A", "B"))) as vault:
+        vault.ingest(log_of())
+        token = vault.create_token("operator").text
+    with serving_existing(sqlite_place, {"operator": token}) as running, running.http() as http:
+        told = http.post("/v1/records", json={"rows": [row(1)]})
+        assert (told.status_code, told.json()["errors"][0]["at"]) == (409, "body/id")
+        assert "knows its rows by their contents" in told.json()["errors"][0]["message"]

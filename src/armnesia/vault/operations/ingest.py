@@ -75,7 +75,8 @@ def ingest(
         before, known = transaction.state, transaction.state.configuration
         log = _opened(connection, known, source, named, table=table, where=where, no_user=no_user)
         is_stated = no_user or user not in (None, IF_PRESENT) or "user" in known.columns
-        run = _Ingest(connection, before, log, is_stated, no_user, replace, dry_run, progress)
+        columns = columns_with(known, log)
+        run = _Ingest(connection, before, log, columns, is_stated, no_user, replace, dry_run, progress)
         run.check(transaction.session)
         _warn_of_forgotten_records(transaction.session, log)
     user_type = user_type_for(known, log)
@@ -125,6 +126,8 @@ class _Ingest:
     before: State
     """The state by which the source was opened."""
     source: Source
+    columns: Mapping[str, str]
+    """The columns of the vault from now on."""
     user_is_stated: bool
     """Whether the caller, or an earlier ingest, says which column names people, or that there is none."""
     no_user: bool
@@ -142,16 +145,10 @@ class _Ingest:
         if self.replaces:
             _check_corrections(self.source, external=external)
         self.refuse_unknown_users(session)
-        _ = self.columns
         if external:
             from armnesia.vault.state.external_records import refuse_source  # noqa: PLC0415 (few vaults need it)
 
             refuse_source(self.before.configuration, self.source)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns of the vault from now on."""
-        return columns_with(self.before.configuration, self.source)
 
     def refuse_unknown_users(self, session: Session) -> None:
         """Refuse rows without users unless that is stated: they could not get any later.
