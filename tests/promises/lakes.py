@@ -60,13 +60,13 @@ class Lake(ABC):
         """What is stored: it changes with any file."""
         return {path: path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
 
+    def bytes_after_kills(self) -> bytes:
+        """What `bytes` says, without what `remains` says that a killed writer may leave."""
+        return self.bytes()
+
     def bytes(self) -> bytes:
         """Everything that the log has on the disk; of Parquet also what is compressed."""
         return b"".join(content + _unpacked(path) for path, content in self.state().items())
-
-    def bytes_after_kills(self) -> bytes:
-        """The same, without what `remains` says that a killed writer may leave."""
-        return self.bytes()
 
 
 def _unpacked(path: Path) -> bytes:
