@@ -11,7 +11,7 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 
 @with_vault_options
 def public_key(options: VaultOptions, as_json: opt.AsJson = False) -> None:
-    """Print the public keys of the vault that count, the current one last: not those that were compromised.
+    """Print the public keys of the vault, the current one last, without compromised ones.
 
     --json prints the list to publish.
     """
