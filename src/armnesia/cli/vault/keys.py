@@ -11,9 +11,9 @@ from armnesia.cli.vault.options import VaultOptions, with_vault_options
 
 @with_vault_options
 def public_key(options: VaultOptions, as_json: opt.AsJson = False) -> None:
-    """Print the public keys of the vault, the current one last, without compromised ones.
+    """Print the public keys of the vault, the current one last.
 
-    --json prints the list to publish.
+    Compromised ones are left out. --json prints the list to publish.
     """
     with options.open() as vault:
         found = vault.public_keys()
