@@ -115,6 +115,21 @@ def test_the_entry_does_not_say_whether_anybody_was_found(
         assert vault.ingest(later, user="who", id="id").added == 0
 
 
+@pytest.mark.parametrize("user", ["bob", "nobody"])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_nor_does_what_is_said_to_have_chosen_the_arms(sqlite_place: Place, user: str, keyed: bool) -> None:
+    """Readers see it, also where the level conceals whether somebody was held."""
+    policy = Policy(1.0, 0.1, tuple(Level))
+    configuration = Configuration(actions=("A", "B"), policy=policy, by=KEYED["by"] if keyed else ())
+    with sqlite_place.create(configuration) as vault:
+        vault.ingest(PAGES, user="who", id="id")
+        if keyed:
+            vault.forget(users=["dan"], unlearner="tilt", epsilon=1.0, delta=0.01)
+            assert "release" in vault.decisions().chosen_by
+        vault.forget(users=[user])
+        assert set(vault.decisions().chosen_by) == {"learner" if keyed else "release"}
+
+
 def test_case_and_actor_are_opened_in_the_certificate_and_nowhere_else(place: Place, tmp_path: Path) -> None:
     with filled(place) as vault:
         vault.forget(users=["ann"], case="DSR-2026/12", by="clerk@example.com")

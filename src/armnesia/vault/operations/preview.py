@@ -73,9 +73,11 @@ def _preview_by(
     if nothing.repeated:
         return nothing
     answer = answer_within_policy(transaction.state.configuration, touched, method)
+    others, used = released_elsewhere(transaction, touched, answer), answer.method
+    if others is not None:
+        nothing = replace(nothing, decided_again=len(others))
     if touched is None or answer.release is None:
         return nothing
-    others, used = released_elsewhere(transaction, touched, answer), answer.method
     budget = answer.release.each if isinstance(answer.release, JointRelease) else used.budget
     remark = touched.stream.remark(used.unlearner, touched.visible, budget)
     return replace(
@@ -84,5 +86,4 @@ def _preview_by(
         release=answer.release,
         fallback_because=used.fallback_because,
         method_lines=(f"Unlearner: {used.unlearner.described}", *([remark] if remark else [])),
-        decided_again=nothing.decided_again if others is None else len(others),
     )

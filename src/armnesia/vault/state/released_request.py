@@ -179,14 +179,14 @@ def decide_request(
 ) -> RequestOutcome:
     """Release an arm in each decision and roll the statistics back, if there were records.
 
-    With many decisions, where the level conceals which of them were touched, so does what is said to have
-    chosen their arms: all served arms are then those of the learner, also in decisions that served what an
-    earlier request released.
+    Where the level conceals whether anybody was held, and in which decisions, so does what is said to have
+    chosen their arms. Many decisions then serve the learner's, also those that served what an earlier request
+    released. The one decision of a vault without keys is said to answer the request, held or not.
     """
     state, configuration = transaction.state, transaction.state.configuration
     answer = answer_within_policy(configuration, touched, method)
     served: Sequence[Hashable] = ()
-    others = released_elsewhere(transaction, touched, answer)
+    others, changed = released_elsewhere(transaction, touched, answer), list[VaultDecision]()
     if touched is not None and answer.release is not None and answer.later is not None:
         release, later = answer.release, answer.later
         served = release.draw() if isinstance(release, JointRelease) else [release.draw()]
@@ -195,8 +195,9 @@ def decide_request(
             by = [DEFAULT if empty else LEARNER for empty in later.decision().no_data.tolist()]
         arms = [state.actions.index(action) for action in served]
         changed = unstacked(touched.decisions, later, arms, by)
-        changed += decided(others or [], configuration)
-        put_decisions(transaction, changed)
+    elif not (configuration.by or answer.guarantee.level.sees_shape):
+        changed = [replace(each, served_by=RELEASE) for each in read_decisions(transaction)]
+    put_decisions(transaction, [*changed, *decided(others or [], configuration)])
     arm = None if configuration.by else served[0] if served else served_action(transaction)
     facts = _ledger_facts(state, answer, touched, served, arm)
     return RequestOutcome(answer, facts, served, len(others or ()))
@@ -209,9 +210,9 @@ def released_elsewhere(
 
     None where nobody has to decide again: with one decision, and where the touched ones are public.
     """
-    if touched is None or not transaction.state.configuration.by or answer.guarantee.level.sees_shape:
+    if not transaction.state.configuration.by or answer.guarantee.level.sees_shape:
         return None
-    own = {each.number for each in touched.decisions}
+    own = {each.number for each in touched.decisions} if touched is not None else set[int]()
     return [each for each in read_released(transaction) if each.number not in own]
 
 
