@@ -68,7 +68,7 @@ def test_an_erasure_that_is_killed_is_done_by_the_next_one(lake: Lake, tmp_path:
     too = (*vault.ERASING_TOO, "--url", vault.place.url, "--keys", str(vault.place.keys))
     with Killer() as killer:  # it has the catalog of this test in its environment
         gone: list[str] = []
-        for number, share in enumerate((0.85, 0.8, 0.75, 0.65, 0.55, 0.45, 0.35)):
+        for number, share in enumerate((0.8, 0.65, 0.5, 0.35)):
             first, second = PEOPLE[2 * number : 2 * number + 2]
             steps = killer.run([*vault.forget_words("--user", first), *too])
             killer.run([*vault.forget_words("--user", second), *too], round(share * steps))
