@@ -8,7 +8,7 @@ from armnesia.core.errors import ArmnesiaError, InvalidInputError, SimilarNameEr
 from armnesia.privacy import Level
 from armnesia.unlearners import UNLEARNERS
 from armnesia.vault import Configuration, Policy, Preview, UserType, Vault
-from armnesia.vault.db import statements
+from armnesia.vault.state.records import Records
 from tests.databases import Place
 from tests.vault.operations.test_forget_many import log
 from tests.vault.raw_vaults import filled
@@ -45,13 +45,13 @@ def test_methods_together_are_as_one_by_one(place: Place, by: tuple[str, ...], u
 
 def test_the_people_are_looked_up_once(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with filled(sqlite_place) as vault:
-        real, calls = statements.sum_records, list[int]()
+        real, calls = Records.find, list[int]()
 
-        def counted(*arguments: Any, **where: Any) -> Any:
+        def counted(*arguments: Any) -> Any:
             calls.append(1)
-            return real(*arguments, **where)
+            return real(*arguments)
 
-        monkeypatch.setattr(statements, "sum_records", counted)
+        monkeypatch.setattr(Records, "find", counted)
         found = vault.preview_methods(users=["ann"], methods=METHODS)
         assert (len(found), len(calls)) == (len(METHODS), 1)
 

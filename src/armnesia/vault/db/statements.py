@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 from armnesia.core.errors import ArmnesiaError
-from armnesia.core.units import UNIT
 from armnesia.vault.db.database import Row, Session, Statement
 from armnesia.vault.db.digest_arrays import Columns
 from armnesia.vault.db.schema import (
@@ -155,13 +154,6 @@ def savepoint(session: Session) -> Iterator[None]:
 
 
 # Records.
-
-
-def sum_records(session: Session, **where: Any) -> list[Row]:
-    """Add records up: (decision, arm, count, sum of units, whether all are 0 or 1); an arm may come twice."""
-    sums = f"count(*), sum(units), min(CASE WHEN units IN (0, {UNIT}) THEN 1 ELSE 0 END)"
-    sql = f"SELECT decision, arm, {sums} FROM record"
-    return _query(session, sql, RecordRow, None, where, " GROUP BY decision, arm")
 
 
 def values_of_records(session: Session, column: str, values: Sequence[bytes]) -> set[bytes]:

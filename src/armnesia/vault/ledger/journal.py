@@ -22,12 +22,13 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from armnesia.core.errors import InvalidInputError, VaultError, refused_by_system
+from armnesia.core.files import Stamp, stamp_of
 from armnesia.vault.db.schema import PeopleRow, SuppressedRow
 from armnesia.vault.keys import private_files
 from armnesia.vault.keys.canonical_json import read_object
@@ -129,6 +130,8 @@ class Journal:
     """The journal in this file."""
 
     path: Path
+    _seen: dict[Stamp, Line] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The last line, by size and time of change of the file: every transaction asks for it."""
 
     @classmethod
     def beside(cls, keys: Path) -> "Journal":
@@ -141,8 +144,14 @@ class Journal:
 
     def last(self) -> Line:
         """The last line without its lists, read from the end of the file, however long the line is."""
+        with suppress(OSError):  # which opening it says in words
+            if (known := self._seen.get(stamp_of(self.path))) is not None:
+                return known
         with self._opened() as file:
-            return self._last(file)[0]
+            status, line = os.fstat(file.fileno()), self._last(file)[0]
+        self._seen.clear()
+        self._seen[Stamp(status.st_size, status.st_mtime_ns)] = line
+        return line
 
     def catch_up(self, commit: int, line_after: Callable[[Line], Line]) -> None:
         """Append what the database has beyond the journal up to a commit, and return when it is on the disk.

@@ -57,10 +57,14 @@ def _decisions_of(rows: Iterable[DecisionRow]) -> list[VaultDecision]:
         raise changed_values() from None
 
 
-def put_decisions(transaction: Transaction, decisions: Sequence[VaultDecision]) -> None:
-    """Store decisions, in the place of those with their numbers."""
+def put_decisions(
+    transaction: Transaction, decisions: Sequence[VaultDecision], known: Sequence[VaultDecision] | None = None
+) -> None:
+    """Store decisions, in the place of those with their numbers; these are read, unless they are `known`."""
     rows = [decision.row for decision in decisions]
-    before = statements.read(transaction.session, DecisionRow, number=[row.number for row in rows])
+    before = [each.row for each in known or ()]
+    if known is None:
+        before = statements.read(transaction.session, DecisionRow, number=[row.number for row in rows])
     transaction.put(rows, before)
     if len(rows) > len(before):
         number = transaction.state.n_decisions + len(rows) - len(before)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.core.messages import counted
 from armnesia.core.progress import RowCounter
+from armnesia.core.units import UNIT
 from armnesia.vault.db import statements
 from armnesia.vault.db.database import Session
 from armnesia.vault.db.schema import RecordRow
@@ -74,20 +75,17 @@ class Records:
     ) -> DecisionSums:
         """Add up the records of a request, which is spelled as the vault does; empty if there are none."""
         keys = target.row_keys(transaction.keyring)
-        found: defaultdict[int, list[tuple[int, int, int, bool]]] = defaultdict(list)
-        sums = statements.sum_records(transaction.session, **{target.row_column: keys})
-        for decision, arm, n, total, binary in sums:
-            found[decision].append((arm, n, int(total), bool(binary)))
-        return found
+        return _summed(statements.read(transaction.session, RecordRow, **{target.row_column: keys}))
 
     def delete(
         self, transaction: Transaction, target: ErasureTarget, lookup: "Findings | None"
     ) -> DeletedRecords:
         """Delete the records of a request, and add them up."""
-        sums = self.find(transaction, target, lookup)
         keys = target.row_keys(transaction.keyring)
         rows = statements.delete(transaction.session, RecordRow, **{target.row_column: keys})
-        return DeletedRecords(sums, rows, {bytes(getattr(row, target.row_column) or b"") for row in rows})
+        return DeletedRecords(
+            _summed(rows), rows, {bytes(getattr(row, target.row_column) or b"") for row in rows}
+        )
 
     def held(
         self,
@@ -186,6 +184,15 @@ def may_be_without_user(session: Session, lookup: "Findings | None") -> bool:
         "user" not in source.columns.named() or bool(source.first_wrong("user"))
         for source in lookup.opened.values()
     )
+
+
+def _summed(rows: Iterable[RecordRow]) -> DecisionSums:
+    """What records add up to."""
+    sums: defaultdict[int, dict[int, tuple[int, int, bool]]] = defaultdict(dict)
+    for row in rows:
+        number, units, binary = sums[row.decision].get(row.arm, (0, 0, True))
+        sums[row.decision][row.arm] = number + 1, units + row.units, binary and row.units in (0, UNIT)
+    return {decision: [(arm, *own) for arm, own in arms.items()] for decision, arms in sums.items()}
 
 
 def refuse_returned(held: Collection[bytes]) -> None:

@@ -186,7 +186,8 @@ def decide_request(
     state, configuration = transaction.state, transaction.state.configuration
     answer = answer_within_policy(configuration, touched, method)
     served: Sequence[Hashable] = ()
-    others, changed = released_elsewhere(transaction, touched, answer), list[VaultDecision]()
+    others = released_elsewhere(transaction, touched, answer)
+    before, changed = others or [], list[VaultDecision]()
     if touched is not None and answer.release is not None and answer.later is not None:
         release, later = answer.release, answer.later
         served = release.draw() if isinstance(release, JointRelease) else [release.draw()]
@@ -194,10 +195,12 @@ def decide_request(
         if others is not None:
             by = [DEFAULT if empty else LEARNER for empty in later.decision().no_data.tolist()]
         arms = [state.actions.index(action) for action in served]
+        before = [*before, *touched.decisions]
         changed = unstacked(touched.decisions, later, arms, by)
     elif not (configuration.by or answer.guarantee.level.sees_shape):
-        changed = [replace(each, served_by=RELEASE) for each in read_decisions(transaction)]
-    put_decisions(transaction, [*changed, *decided(others or [], configuration)])
+        before = read_decisions(transaction)
+        changed = [replace(each, served_by=RELEASE) for each in before]
+    put_decisions(transaction, [*changed, *decided(others or [], configuration)], before)
     arm = None if configuration.by else served[0] if served else served_action(transaction)
     facts = _ledger_facts(state, answer, touched, served, arm)
     return RequestOutcome(answer, facts, served, len(others or ()))
