@@ -35,7 +35,7 @@ MOST_DECISIONS, LARGEST_MOST_DECISIONS = 100_000, 10_000_000
 MANAGED, EXTERNAL = "managed", "external"
 """Where the records of a vault are: in its own tables, or at the sources they were ingested from."""
 
-COLUMNS = ("action", "reward", "user", "id", "delimiter")
+COLUMNS = ("action", "reward", "user", "id")
 """What the columns of a source are for."""
 
 DEFAULT_CONFIDENCE = 0.001
@@ -113,8 +113,8 @@ class Configuration:
     user_type: UserType | None = None
     """How people are named; None: the first ingest that brings users fixes it."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """By role, as in `COLUMNS`, the columns of all sources, with the delimiter of CSV files; none: the first
-    ingest fixes them. A later one may name the user's, or a delimiter, where there is none yet."""
+    """By role, as in `COLUMNS`, the columns of all sources; none: the first ingest fixes them. A later one
+    may name the user's, where there is none yet."""
     by: tuple[str, ...] = ()
     """The key columns by which rows belong to decisions, such as "country" or "age:18,30,50"; none: all rows
     are of one decision."""

@@ -20,6 +20,7 @@ from armnesia.vault.ledger.entry import Entry
 from armnesia.vault.ledger.envelope import Envelope, keyid_of
 from armnesia.vault.ledger.merkle import Tree
 from armnesia.vault.ledger.people import NOTHING, RECORD, USER, Mention, Opening, People
+from armnesia.vault.ledger.words import Words
 from tests.quick import examples, quick_only
 from tests.vault.ledger.ledgers import FACTS, KEYRING, OTHER, PUBLIC, SEED, SmallLedger, entry_of
 
@@ -285,6 +286,16 @@ def test_later_entries_are_told_and_the_technical_part_has_the_facts() -> None:
         "Checkpoint: armnesia/v-1, 6 entries, root ",
     ):
         assert said in text
+
+
+def test_sources_where_nobody_has_erased_are_named_beside_those_where_somebody_has() -> None:
+    entry = dataclasses.replace(
+        SmallLedger().certificate().entry, facts={**FACTS, "sources": ["sales", "other"]}
+    )
+    later = [each.entry for each in with_later()[1].later]
+    at = SmallLedger().certificate().checkpoint
+    assert "Of other sources this is not known: other." in Words.of(entry, None, [], later, at).said
+    assert not any("other sources" in each for each in Words.of(entry, None, [], [], at).said)
 
 
 def test_without_an_organisation_the_vault_is_named() -> None:

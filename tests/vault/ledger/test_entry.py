@@ -70,7 +70,7 @@ def test_an_entry_is_signed_with_the_key_that_it_names_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["deleted", "held", "touched", "rows", "total_before", "counts", "decisions", "kept"]
+    "name", ["deleted", "held", "touched", "rows", "total_before", "counts", "decisions"]
 )
 def test_a_deletion_at_retained_claims_nothing_that_the_level_conceals(name: str) -> None:
     with pytest.raises(InvalidInputError, match=f"at level retained must not have {name}"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from armnesia.core.errors import VaultError
+from armnesia.core.errors import InvalidInputError, VaultError
 from armnesia.vault.db.schema import SuppressedRow
 from armnesia.vault.ledger.envelope import Envelope
 from armnesia.vault.ledger.journal import Journal, Line
@@ -137,6 +137,26 @@ def test_a_torn_line_that_is_longer_than_the_next_is_dropped(
     database.add("a")
     line = database.reach(journal)
     assert journal.path.read_bytes() == whole + line.to_bytes()
+
+
+@pytest.mark.parametrize("block", [8192, 16_384, 32_768])
+def test_a_torn_line_of_about_the_size_of_what_is_read_is_dropped(
+    block: int, journal: Journal, database: MemoryDatabase
+) -> None:
+    """What is read may begin within the last good line, or at its end."""
+    database.add("a")
+    line, whole = database.reach(journal), journal.path.read_bytes()
+    for length in range(block - 400, block + 40, 3):
+        journal.path.write_bytes(whole + b"x" * length)
+        assert journal.last() == short(line)
+
+
+@pytest.mark.parametrize("change", [{"since": "2"}, {"readmitted": "3"}, {"since": None}])
+def test_a_row_with_a_value_of_another_type_is_refused(change: dict[str, Any]) -> None:
+    row = DIGESTS[0]._replace(**change)
+    document = json.loads(replace(LINE, suppressed=(row,)).to_bytes())
+    with pytest.raises(InvalidInputError, match="a line of a journal must have"):
+        Line.from_dict(document)
 
 
 @pytest.mark.parametrize(

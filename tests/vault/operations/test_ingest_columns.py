@@ -88,7 +88,7 @@ def test_the_users_may_come_later_and_from_one_column(place: Place, tmp_path: Pa
 
 
 def test_columns_are_declared_with_the_others(sqlite_place: Place) -> None:
-    columns = {"action": "arm", "reward": "click", "user": "who", "delimiter": ";"}
+    columns = {"action": "arm", "reward": "click", "user": "who"}
     with sqlite_place.create(Configuration(actions=("A", "B"), columns=columns)) as vault:
         assert vault.ingest({"arm": ["A"], "click": [1], "who": [7]}).added == 1
     for wrong in ({"action": "arm"}, {**columns, "key": "page"}, {**columns, "user": ""}):

@@ -54,6 +54,25 @@ def test_a_source_without_any_such_column_is_refused_too(sqlite_place: Place) ->
         assert vault.ingest({"action": ["A"], "reward": [1], "user": ["ann"]}).added == 1
 
 
+@pytest.mark.parametrize("mode", ["managed", "external"])
+def test_rows_with_the_users_of_the_vault_are_not_nobodys(
+    sqlite_place: Place, mode: str, tmp_path: Path
+) -> None:
+    """A forgotten person would come in again."""
+    log = str(tmp_path / "log.parquet")
+    pd.DataFrame(LOG).to_parquet(log)
+    with sqlite_place.create(Configuration(actions=("A", "B"), mode=mode)) as vault:
+        vault.ingest(log, user="who")
+        vault.forget(users=["ann"])
+        before = vault.status().records
+        more = str(tmp_path / "more.parquet")
+        pd.DataFrame({**LOG, "who": ["ann", "dan", "eve"]}).to_parquet(more)
+        with pytest.raises(InvalidInputError, match="'who' has the users of this vault"):
+            vault.ingest(more, no_user=True)
+        assert vault.status().records == before
+        assert vault.ingest(more).suppressed == 1
+
+
 def test_forgotten_people_stay_out_beside_rows_of_nobody(place: Place) -> None:
     with filled(place) as vault:
         assert vault.ingest({name: LOG[name] for name in ("action", "reward")}, no_user=True).added == 3

@@ -1,6 +1,7 @@
 """A backup that is put back: brought in line with the journal, so that nobody comes back with it."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,18 @@ def write_csv(path: Path, log: dict[str, list[Any]] = LOG) -> str:
     rows = zip(*log.values(), strict=True)
     path.write_text("\n".join([",".join(log), *(",".join(map(str, row)) for row in rows)]) + "\n")
     return str(path)
+
+
+@pytest.mark.parametrize("key", ["{}", '["x","y"]'])
+def test_a_key_that_is_none_is_refused_in_a_sentence(sqlite_place: Place, key: str) -> None:
+    with sqlite_place.create(Configuration(actions=("A", "B"), by=("page",))) as vault:
+        vault.ingest({"action": ["A"], "reward": [1], "who": ["ann"], "page": ["x"]}, user="who")
+        change(vault, "UPDATE decision SET key = ?", key)
+        for read in (vault.decisions, vault.status):
+            with suppress(VaultError):  # as far as it reads decisions
+                read()
+    with pytest.raises(VaultError, match="keys that armnesia does not write"):
+        restored(sqlite_place, as_it_is=True)
 
 
 def test_everything_after_the_backup_is_done_again(place: Place, tmp_path: Path) -> None:

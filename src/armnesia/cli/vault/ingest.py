@@ -41,9 +41,7 @@ def ingest(
         str | None, typer.Option(help=f"Column of a permanent id of each row; {_AS_BEFORE}.")
     ] = None,
     where: opt.Where = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help=f"What separates the columns of a CSV file; {_AS_BEFORE}.")
-    ] = None,
+    delimiter: opt.Delimiter = None,
     no_user: Annotated[
         bool,
         typer.Option("--no-user", help="The rows belong to no user: the log has no user column."),

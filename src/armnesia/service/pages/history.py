@@ -79,7 +79,7 @@ def _concerns(entry: Entry, key: Mapping[str, str] | None, by: str) -> bool:
     if by == "release" and entry.kind != "forget":
         return False
     if entry.kind == "forget" and "decisions" in facts:
-        return any(each["key"] == key and not each.get("kept") for each in facts["decisions"])
+        return any(each["key"] == key for each in facts["decisions"])
     if entry.kind == "arms" and key is not None:
         return dict(facts.get("where") or {}).items() <= dict(key).items()
-    return entry.kind in _MAY_CHANGE and not facts.get("kept")
+    return entry.kind in _MAY_CHANGE

@@ -46,7 +46,7 @@ REQUIRED: Mapping[str, Mapping[str, type]] = {
 """The facts that certificates show: `ends` are the entries that a readmission ends; after an erasure nobody
 who was forgotten up to the entry `through` has rows at the source."""
 OF_A_FORGET = {"unlearner", "learner", "penalty", "budget", "level", "released", "by", "sources"}
-OF_ITS_SHAPE = {"counts", "decisions", "kept"}
+OF_ITS_SHAPE = {"counts", "decisions"}
 """Facts that say how many records were deleted, or which decisions had them: only at levels that allow it."""
 
 

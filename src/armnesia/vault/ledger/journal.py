@@ -101,7 +101,9 @@ class Line:
                 tuple(_people(*row) for row in people),
             )
             kinds = {row.kind for row in line.suppressed}
-            is_typed = {type(line.commit), type(line.size)} == {int} and kinds <= {USER, RECORD}
+            numbers = [line.commit, line.size, *(row.since for row in line.suppressed)]
+            numbers += [row.readmitted for row in line.suppressed if row.readmitted is not None]
+            is_typed = {*map(type, numbers)} == {int} and kinds <= {USER, RECORD}
             if is_typed and line.to_dict() == document:
                 return line
         except (KeyError, TypeError, ValueError):
@@ -211,23 +213,20 @@ class Journal:
             raise VaultError(
                 f"{self.path} is an SQLite database: give the journal, which lies beside the keys"
             )
-        end = file.seek(0, os.SEEK_END)
-        data, block = b"", _BLOCK
-        while end and not data.endswith(b"\n"):  # a torn line is passed over
-            start = max(0, end - block)
+        whole, block, data, start = file.seek(0, os.SEEK_END), _BLOCK, b"", -1
+        while start and len(data) < _BLOCK // 2:  # a torn line is passed over, however long it is
+            start = max(0, whole - block)
             file.seek(start)
-            data, block = file.read(end - start), 2 * block
-            data = data[: data.rfind(b"\n") + 1]
-            if not data and start == 0:
-                break
-            end = start + len(data) if data else end
+            data = file.read(whole - start)
+            data, block = data[: data.rfind(b"\n") + 1], 2 * block
         if not data:
             raise VaultError(f"the journal {self.path} has no complete line")
         match = _END.search(data[-_BLOCK:])
         if match is None:
             raise VaultError(f"{self.path} is no journal, or has been changed: its last line has no end")
         vault, commit, size, root = match.groups()
-        return Line(json.loads(vault), int(commit), int(size), bytes.fromhex(root.decode())), end
+        line = Line(json.loads(vault), int(commit), int(size), bytes.fromhex(root.decode()))
+        return line, start + len(data)
 
     def _read(self, data: bytes) -> Line:
         try:

@@ -53,8 +53,13 @@ class SignedDecisions(Envelope):
     def from_dict(cls, document: Any) -> Self:
         """Read an envelope of served arms; refuse another one."""
         signed = super().from_dict(document)
-        if read_object(signed.payload, "the statement").get("predicateType") != PREDICATE_TYPE:
-            raise InvalidInputError(f"a table of served arms must be of the type {PREDICATE_TYPE}")
+        statement = read_object(signed.payload, "the statement")
+        body = statement.get("predicate")
+        is_body = isinstance(body, dict) and isinstance(body.get("head"), str)
+        if statement.get("predicateType") != PREDICATE_TYPE or not is_body:
+            raise InvalidInputError(
+                f"a table of served arms must be of the type {PREDICATE_TYPE}, with a head"
+            )
         return signed
 
     @property

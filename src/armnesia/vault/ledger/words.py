@@ -4,7 +4,7 @@ Nothing of this is signed or stored. It is made from the statement and the openi
 no more than they do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -101,7 +101,7 @@ class Words:
             "Checkpoint": f"{at.origin}, {at.size} entries, root {encoded(at.root)}",
         }
         shown = ((name, printable(str(value))) for name, value in details.items() if value is not None)
-        said = (_sentence(entry, person), *map(_later_sentence, later))
+        said = (_sentence(entry, person), *map(_later_sentence, later), *_of_other_sources(entry, later))
         return cls(f"Certificate of entry {entry.number}", said, tuple(shown))
 
     def text(self) -> str:
@@ -146,6 +146,14 @@ def _later_sentence(entry: Entry) -> str:
     return _LATER[entry.kind].format(
         day=day_of(entry.time), number=entry.number, source=source, version=version
     )
+
+
+def _of_other_sources(entry: Entry, later: Sequence[Entry]) -> Iterator[str]:
+    """Where it is not known that nothing is left, if it is known of some sources."""
+    erased = {each.facts["source"] for each in later if each.kind == "erased"}
+    others = [str(each) for each in entry.facts.get("sources", ()) if each not in erased]
+    if erased and others:
+        yield f"Of other sources this is not known: {printable(', '.join(others))}."
 
 
 def day_of(time: str) -> str:

@@ -43,7 +43,7 @@ def certificate(
         )
     with connection.reading() as transaction:
         target = target.normalised(transaction.state.configuration.user_type)
-        number = entry or History.read(transaction, target).entry(target.names[0])
+        number = History.read(transaction, target).entry(target.names[0]) if entry is None else entry
         if number is None:
             raise VaultError("there is no certificate: nobody was forgotten here by this name")
         return Certificates(transaction).of(number, target)

@@ -153,9 +153,9 @@ def _refuse_existing(path: Path, journal: Journal) -> None:
     """Refuse a place where the keys or the journal of another vault are."""
     if path.exists():
         raise VaultError(
-            f"there are keys at {str(path)!r} already: a vault is created once; for another vault, name a new"
-            " address, or a new file with --keys; if an init was interrupted, remove them and what else it"
-            " has made"
+            f"there are keys at {str(path)!r} already: a vault is created once; if its database is lost, copy"
+            " a backup back and run armnesia restore; for another vault, name a new address, or a new file"
+            " with --keys; only if an init was interrupted, remove them and what else it has made"
         )
     if os.path.lexists(journal.path):
         raise VaultError(

@@ -1,7 +1,6 @@
 """Ingesting: every row comes in once, and a source comes in whole or not at all."""
 
 import os
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,8 +101,6 @@ def _opened(
     saved = dict(known.columns)
     if no_user:
         saved.pop("user", None)
-    if not re.search(r"[.](csv|tsv|txt)\b", address[-20:]):  # the delimiter of CSV files
-        saved.pop("delimiter", None)
     given = {role: name for role, name in named.items() if name not in (None, IF_PRESENT)}
     if named["user"] is None:
         given["user"] = None
@@ -140,6 +137,12 @@ class _Ingest:
         if self.no_user and self.source.columns.user is not None:
             raise InvalidInputError(
                 "rows that belong to no user have no user column; leave out one of the two"
+            )
+        user = self.before.configuration.columns.get("user")
+        if self.no_user and any_suppressed(session, "user") and user in self.source.column_names():
+            raise InvalidInputError(
+                f"column {user!r} has the users of this vault, and this source has it, too: rows of forgotten"
+                " people could come in; leave no_user (--no-user) out; nothing was ingested"
             )
         external = self.before.configuration.mode == EXTERNAL
         if self.replaces:

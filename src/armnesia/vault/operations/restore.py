@@ -9,6 +9,7 @@ statistics have changed.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ def restore(
             before = connection.read_state(session)
         n_own = _refuse_other_ledger(session, known, before)
         scan = _scan(session, connection, known, n_own, counter)
-        changed = scan.check_sums.differing(before.check_sums) & _TABLES if before is not None else _TABLES
+        differing = _TABLES if before is None else scan.check_sums.differing(before.check_sums)
+        changed = differing & _TABLES
         if changed and not as_it_is:
             raise VaultError(
                 "the rows or the state of this vault were changed by something other than armnesia: restore"
@@ -72,8 +74,10 @@ def restore(
             )
         if "token" in changed:
             statements.replace_all(session, TokenRow)  # nobody knows which of them are good
+        entries = _digest_of_entries(session, n_own)
         lost = _bring_forward(session, source, known, n_own)
-        facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": not changed}
+        as_it_was = not differing and entries == _digest_of_entries(session, n_own)
+        facts: dict[str, Any] = {"replayed": len(known.leaves) - n_own, "as_it_was": as_it_was}
         facts |= move_sources(session, known.configuration, moved, without, known.dropped)
         decisions = _decisions(session, before, known, counted=not changed)
         statements.replace_all(session, DecisionRow, [each.row for each in decisions])
@@ -91,7 +95,7 @@ def restore(
         head=transaction.state.head,
         corrections_lost=lost,
         rows_deleted=len(scan.forgotten),
-        as_it_was=not changed,
+        as_it_was=as_it_was,
         recounted=not connection.records.holds_rows,
     )
 
@@ -189,6 +193,14 @@ def _suppressed_since(known: Replayed, n_own: int) -> Suppressed:
     return suppressed
 
 
+def _digest_of_entries(session: Session, size: int) -> bytes:
+    """Of so many entries, by which it is seen whether those of the journal are others."""
+    digest = sha256()
+    for row in statements.stream(session, EntryRow, most=size):
+        digest.update(repr(row).encode())
+    return digest.digest()
+
+
 def _bring_forward(session: Session, source: Journal, known: Replayed, n_own: int) -> int:
     """Put entries and lists of the journal into the tables; how many corrections the copy lacks."""
     lost = 0
@@ -220,6 +232,8 @@ def _decisions(
         rows = [row._replace(statistics=nothing, served=None, served_by=DEFAULT) for row in rows]
     try:
         found = [VaultDecision.of_row(row) for row in rows]
+        if any(len(each.key) != len(by) for each in found):
+            raise ValueError
     except (ValueError, TypeError, LookupError):
         raise VaultError("the decisions have keys that armnesia does not write: restore a backup") from None
     later, offers = known.with_deleted(found), known.configuration.offers

@@ -13,6 +13,7 @@ from armnesia.vault.keys.canonical_json import canonical, read_object
 from armnesia.vault.keys.keyring import Keyring
 from armnesia.vault.result import plain
 from armnesia.vault.state.connection import VaultConnection
+from armnesia.vault.state.sealed_state import changed_values
 from armnesia.vault.state.transaction import Transaction
 
 
@@ -63,13 +64,16 @@ class SubjectRequest:
 
     @classmethod
     def of_row(cls, row: SubjectRequestRow, keyring: Keyring) -> "SubjectRequest":
-        """Read a row."""
-        facts = read_object(row.facts, "the facts of a request")
-        callbacks = tuple(Callback(**each) for each in facts.pop("callbacks"))
-        urls = tuple(facts.pop("urls"))
-        users = None if row.identity is None else tuple(keyring.decrypted(row.identity, row.id))
-        apart: dict[str, Any] = {"users": users, "sequence": row.sequence}
-        return cls(row.id, row.status, **facts, urls=urls, callbacks=callbacks, **apart)
+        """Read a row; refuse one that something else has changed."""
+        try:
+            facts = read_object(row.facts, "the facts of a request")
+            callbacks = tuple(Callback(**each) for each in facts.pop("callbacks"))
+            urls = tuple(facts.pop("urls"))
+            users = None if row.identity is None else tuple(keyring.decrypted(row.identity, row.id))
+            apart: dict[str, Any] = {"users": users, "sequence": row.sequence}
+            return cls(row.id, row.status, **facts, urls=urls, callbacks=callbacks, **apart)
+        except (InvalidInputError, ValueError, TypeError, LookupError, AttributeError):
+            raise changed_values() from None
 
     def to_dict(self) -> dict[str, Any]:
         """What may be shown to an operator: all but the names and the digest of the body."""

@@ -239,5 +239,5 @@ def forked_from(size: int) -> VaultError:
     """The database has other entries than the journal."""
     return VaultError(
         f"the ledger of the vault is not that of its journal (up to entry {size}): one of them is of"
-        " another copy of the vault; run armnesia verify"
+        " another copy of the vault: restore with its longest journal, or another backup"
     )

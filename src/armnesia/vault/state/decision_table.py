@@ -34,7 +34,7 @@ LONGEST_KEY = 1000
 def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = None) -> list[VaultDecision]:
     """The decisions with these numbers, or all, by their numbers; refused if one is missing."""
     if numbers is None:
-        return _decisions_of(statements.read(transaction.session, DecisionRow))
+        return _decisions_of(transaction, statements.read(transaction.session, DecisionRow))
     wanted = sorted(numbers)
     rows = sorted(statements.read(transaction.session, DecisionRow, number=wanted))
     if [row.number for row in rows] != wanted:
@@ -42,17 +42,23 @@ def read_decisions(transaction: Transaction, numbers: Iterable[int] | None = Non
             "decisions of the vault were removed by something other than armnesia: run armnesia verify, and"
             " restore a backup"
         )
-    return _decisions_of(rows)
+    return _decisions_of(transaction, rows)
 
 
 def read_released(transaction: Transaction) -> list[VaultDecision]:
     """The decisions that serve what a request has released."""
-    return _decisions_of(statements.read(transaction.session, DecisionRow, served_by=RELEASE))
+    rows = statements.read(transaction.session, DecisionRow, served_by=RELEASE)
+    return _decisions_of(transaction, rows)
 
 
-def _decisions_of(rows: Iterable[DecisionRow]) -> list[VaultDecision]:
+def _decisions_of(transaction: Transaction, rows: Iterable[DecisionRow]) -> list[VaultDecision]:
+    """Read rows; refuse values that armnesia does not write."""
+    state, arms = transaction.state, (None, *range(len(transaction.state.actions)))
     try:
-        return list(map(VaultDecision.of_row, rows))
+        found = list(map(VaultDecision.of_row, rows))
+        if all(each.served in arms and len(each.key) == len(state.configuration.by) for each in found):
+            return found
+        raise ValueError
     except (ValueError, TypeError, LookupError, AttributeError):
         raise changed_values() from None
 
@@ -136,7 +142,8 @@ def find_decision(transaction: Transaction, where: Mapping[str, Any] | None = No
         return empty_decisions(state, {FIRST: key})[0]
     if not columns:
         return read_decisions(transaction, [FIRST])[0]
-    found = _decisions_of(statements.read(transaction.session, DecisionRow, key=canonical(key)))
+    rows = statements.read(transaction.session, DecisionRow, key=canonical(key))
+    found = _decisions_of(transaction, rows)
     if not found:
         raise InvalidInputError(f"the vault has no decision with the key {key_dict(columns, key)!r}")
     return found[0]

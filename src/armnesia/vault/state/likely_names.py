@@ -22,13 +22,15 @@ _SHOWN = 3
 
 
 def likely_spellings(name: str) -> list[str]:
-    """Spellings that a name may have been given instead: another case, other zeros, `-` for `_`.
+    """Spellings that a name may have been given instead: another case, other zeros, `-` for `_`, or a part.
 
     >>> likely_spellings("Ann_7")
     ['ann_7', 'ANN_7', 'Ann-7', 'Ann_07', 'Ann_007', 'Ann_0007', 'Ann_00007', 'Ann_000007', 'Ann_0000007',
     'Ann_00000007', 'Ann_000000007', 'Ann_0000000007']
-    >>> likely_spellings("7.0"), likely_spellings("ann lee@EX.org")
-    (['7'], ['ann lee@ex.org', 'ANN LEE@EX.ORG', 'Ann Lee@ex.org', 'Ann lee@ex.org'])
+    >>> likely_spellings("7.0"), likely_spellings("7, Ann")[-2:]
+    (['7'], ['7', 'Ann'])
+    >>> likely_spellings("ann lee@EX.org")
+    ['ann lee@ex.org', 'ANN LEE@EX.ORG', 'Ann Lee@ex.org', 'Ann lee@ex.org']
     """
     return [each for each in dict.fromkeys(_spellings(name)) if each != name]
 
@@ -39,6 +41,7 @@ def _spellings(name: str) -> Iterator[str]:
     yield from (name.strip(), unicodedata.normalize("NFC", name))
     yield from (name.lower(), name.upper(), titled, name.capitalize())
     yield from (name.replace("_", "-"), name.replace("-", "_"))
+    yield from map(str.strip, name.split(","))  # several names, given as one
     if (whole := _WHOLE.fullmatch(name)) is not None:
         yield from (f"{whole[1]}{whole[2]}", f"{whole[1]}{whole[2]}.0")
     if (numbered := _NUMBER_AT_END.fullmatch(name)) is not None:

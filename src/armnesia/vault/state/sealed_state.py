@@ -70,7 +70,7 @@ def read_state(session: Session, all_keys: Keyring) -> State:
     try:
         keyring = all_keys.at(row.signing_key)
         # Of the columns as they are: two texts may mean the same configuration, but only one is sealed.
-        if seal_on(row[:-1], keyring) == bytes(row.seal):
+        if seal_on(row[:-1], keyring) == row.seal:
             return State(
                 vault=row.id,
                 configuration=Configuration.from_text(row.configuration),
@@ -104,13 +104,12 @@ def check_identity(vault: str, version: int, keyring: Keyring) -> None:
 
 
 CHANGED_OUTSIDE = (
-    "the vault's statistics or configuration were changed by something other than armnesia, or a key in its"
-    " keys' file was"
+    "values of the vault's state were changed by something other than armnesia, or a key in its file of keys"
 )
 
 
 def changed_outside() -> VaultError:
-    """The seal does not match: nothing may be decided from such statistics."""
+    """The seal does not match: nothing may be made of such a state."""
     return VaultError(f"{CHANGED_OUTSIDE}; run armnesia verify")
 
 

@@ -9,14 +9,12 @@ from armnesia.core.identifiers import UserType
 from armnesia.logs import Source
 from armnesia.vault.configuration import COLUMNS, Configuration
 
-ROLES = COLUMNS[:-1]
-
 
 def columns_with(configuration: Configuration, source: Source) -> dict[str, str]:
     """The columns of a vault with those of a source; refused where the vault has another one."""
     known, address = configuration.columns, source.address()
     own = {role: name for role in COLUMNS if (name := address[role]) is not None}
-    for role in [role for role in ROLES if known and role in own]:
+    for role in [role for role in COLUMNS if known and role in own]:
         if role == "id" and role not in known:
             raise OtherColumnsError(
                 "the vault knows its rows by their contents, and would not recognise them by an id: leave the"

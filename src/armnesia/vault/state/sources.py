@@ -25,13 +25,12 @@ from armnesia.core.randomness import secret_bytes
 from armnesia.core.urls import is_remote, redacted
 from armnesia.logs import Source
 from armnesia.logs.source import Version, reopen
-from armnesia.vault.configuration import Configuration
+from armnesia.vault.configuration import COLUMNS, Configuration
 from armnesia.vault.db import statements
 from armnesia.vault.db.database import Session
 from armnesia.vault.db.schema import SourceRow
 from armnesia.vault.results import HeldSource
 from armnesia.vault.state.sealed_state import changed_values
-from armnesia.vault.state.source_columns import ROLES
 from armnesia.vault.state.transaction import Transaction
 
 OUTDATED: Version = {}
@@ -71,7 +70,7 @@ class CountedSource:
     @property
     def columns(self) -> dict[str, str | None]:
         """The column of each role."""
-        return {role: self.address[role] for role in ROLES}
+        return {role: self.address[role] for role in COLUMNS}
 
     @property
     def row(self) -> SourceRow:
