@@ -246,8 +246,7 @@ class PlainVault:
             deleted[record.action] += 1
             self.gone[record.page, record.action] += self.frozen
             found.add(record.user if kind == "users" else record.id)
-        if deleted:
-            self.served_by = "release"
+        self.served_by = "release"  # held or not, which readers must not see
         self.kinds.append("forget")
         for name in names:
             self.listed[kind, name] = (len(self.kinds), None)

@@ -197,7 +197,7 @@ def decide_request(
         arms = [state.actions.index(action) for action in served]
         before = [*before, *touched.decisions]
         changed = unstacked(touched.decisions, later, arms, by)
-    elif not (configuration.by or answer.guarantee.level.sees_shape):
+    elif not configuration.by:
         before = read_decisions(transaction)
         changed = [replace(each, served_by=RELEASE) for each in before]
     put_decisions(transaction, [*changed, *decided(others or [], configuration)], before)
